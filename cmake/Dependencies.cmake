@@ -1,0 +1,22 @@
+# Third-party libraries, each found once here; docs/dependencies.md gives every one's reason and licence.
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(CURL REQUIRED)
+find_package(GTest REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
+
+# Boost 1.81 stands unpacked in the cache, beside the 1.74 that other packages need; header-only.
+set(SANDFLEET_BOOST "$ENV{HOME}/.cache/sandfleet/boost-1.81/usr/include" CACHE PATH "Boost 1.81 headers")
+if(NOT EXISTS ${SANDFLEET_BOOST}/boost/beast.hpp)
+  message(FATAL_ERROR "Boost 1.81 is not in ${SANDFLEET_BOOST}; run scripts/bootstrap first.")
+endif()
+add_library(boost_headers INTERFACE)
+add_library(sandfleet::boost ALIAS boost_headers)
+target_include_directories(boost_headers SYSTEM INTERFACE ${SANDFLEET_BOOST})
+target_compile_definitions(boost_headers INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
+target_link_libraries(boost_headers INTERFACE Threads::Threads)

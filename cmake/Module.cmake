@@ -1,0 +1,41 @@
+# module(<name> SOURCES ... [TESTS ...] [DEPENDS ...] [PRIVATE_DEPENDS ...] [LABELS ...])
+# One folder of code: the library sandfleet::<name>, and <name>_test when it has tests.
+# DEPENDS are the floors beneath that its headers speak of; LABELS sort its tests (default: unit).
+function(module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;DEPENDS;PRIVATE_DEPENDS;TEST_DEPENDS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${name} PRIVATE ${ARG_PRIVATE_DEPENDS} sandfleet::warnings)
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(sandfleet::${name} ALIAS ${name})
+  target_include_directories(${name} ${scope} ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} ${scope} ${ARG_DEPENDS})
+
+  if(ARG_TESTS AND BUILD_TESTING)
+    suite(${name}_test SOURCES ${ARG_TESTS} DEPENDS ${name} ${ARG_TEST_DEPENDS} LABELS ${ARG_LABELS})
+  endif()
+endfunction()
+
+# suite(<name> SOURCES ... [DEPENDS ...] [LABELS ...]): one GoogleTest program, each of its tests a ctest test.
+function(suite name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} sandfleet::warnings GTest::gmock_main)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

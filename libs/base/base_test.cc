@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "libs/base/crypto.h"
+#include "libs/base/files.h"
+#include "libs/base/json.h"
+#include "libs/base/log.h"
+#include "libs/base/strings.h"
+#include "libs/base/time.h"
+
+namespace base {
+namespace {
+
+std::filesystem::path scratch() {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("base-" + random_hex(4));
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+TEST(Crypto, MatchesPublishedVectors) {
+  // FIPS 180-4 "abc"; RFC 4231 case 2; RFC 4648 §10.
+  EXPECT_EQ(to_hex(sha256("abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(to_hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(to_base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(to_base64("fo"), "Zm8=");
+  EXPECT_EQ(*from_base64("Zm8="), "fo");
+  EXPECT_EQ(*from_base64url(to_base64url("\xff\xfe\xfd?")), "\xff\xfe\xfd?");
+  EXPECT_FALSE(from_base64("Zm8*"));
+  Sha256 parts;
+  parts.add("a");
+  parts.add("bc");
+  EXPECT_EQ(parts.finish(), sha256("abc"));
+}
+
+TEST(Crypto, RandomNamesDiffer) {
+  EXPECT_NE(random_hex(8), random_hex(8));
+  EXPECT_EQ(random_uuid().size(), 36u);
+  EXPECT_TRUE(equal_secrets("same", "same"));
+  EXPECT_FALSE(equal_secrets("same", "samE"));
+}
+
+TEST(Time, ReadsAndWritesRfc3339) {
+  const auto time = parse_rfc3339("2026-11-29T17:46:31.123456789Z");
+  ASSERT_TRUE(time);
+  EXPECT_EQ(to_rfc3339(*time), "2026-11-29T17:46:31.123Z");
+  EXPECT_EQ(to_rfc3339(*parse_rfc3339("2026-11-29T18:46:31+01:00")), "2026-11-29T17:46:31Z");
+  for (const char* bad :
+       {"", "2026", "2026-13-01T00:00:00Z", "2026-11-29T17:46:31", "2026-11-29T17:46:31.Z", "soon"})
+    EXPECT_FALSE(parse_rfc3339(bad)) << bad;
+}
+
+TEST(Time, ReadsHttpDates) {
+  const auto time = parse_http_date("Sun, 29 Nov 2026 17:46:31 GMT");
+  ASSERT_TRUE(time);
+  EXPECT_EQ(to_rfc3339(*time), "2026-11-29T17:46:31Z");
+  EXPECT_EQ(to_http_date(*time), "Sun, 29 Nov 2026 17:46:31 GMT");
+  EXPECT_FALSE(parse_http_date("yesterday"));
+}
+
+TEST(Files, ReplacesAFileWholeOrNotAtAll) {
+  const auto path = scratch() / "state.json";
+  ASSERT_TRUE(write_file_atomically(path, "one", 0600));
+  ASSERT_TRUE(write_file_atomically(path, "two", 0600));
+  EXPECT_EQ(*read_file(path), "two");
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path.parent_path()), {}),
+            1);  // Nothing staged is left.
+  EXPECT_EQ(write_file_atomically(path.parent_path() / "no" / "where", "x", 0600).error().code,
+            ErrorCode::kNotFound);
+}
+
+TEST(Files, RefusesMoreThanAskedFor) {
+  const auto path = scratch() / "big";
+  ASSERT_TRUE(write_file_atomically(path, std::string(100, 'x'), 0600));
+  EXPECT_EQ(read_file(path, 99).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(read_file(path, 100)->size(), 100u);
+  EXPECT_EQ(read_file(path.parent_path() / "none").error().code, ErrorCode::kNotFound);
+}
+
+TEST(Files, LocksOnce) {
+  const auto path = scratch() / "lock";
+  const auto held = lock_file(path);
+  ASSERT_TRUE(held);
+  EXPECT_EQ(lock_file(path).error().code, ErrorCode::kConflict);
+}
+
+TEST(Strings, EncodesAndDecodesPercents) {
+  EXPECT_EQ(percent_encode("a b&c=ü"), "a%20b%26c%3D%C3%BC");
+  EXPECT_EQ(percent_decode("a%20b%26c"), "a b&c");
+  EXPECT_FALSE(percent_decode("%2"));
+  EXPECT_FALSE(percent_decode("%zz"));
+  EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_EQ(parse_integer("42"), 42);
+  EXPECT_FALSE(parse_integer("42x"));
+}
+
+TEST(JsonText, NeverThrows) {
+  EXPECT_FALSE(parse_json("{"));
+  EXPECT_EQ(to_text(Json("\xff")), "\"\xEF\xBF\xBD\"");
+  EXPECT_EQ(text_at(Json{{"a", 1}}, "a"), std::nullopt);
+  EXPECT_EQ(integer_at(Json{{"a", 1}}, "a"), 1);
+}
+
+TEST(Log, WritesTextAndJson) {
+  EXPECT_EQ(log::text_line("bound", {{"uid", "u 1"}, {"epoch", 2}}), "bound uid=\"u 1\" epoch=2");
+  EXPECT_EQ(log::json_line(log::Level::kInfo, "t", "bound", {{"uid", "u\"1"}, {"ok", true}}),
+            R"({"time":"t","level":"info","message":"bound","uid":"u\"1","ok":true})");
+}
+
+}  // namespace
+}  // namespace base
