@@ -1,0 +1,92 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libs/base/clock.h"
+#include "libs/base/result.h"
+
+namespace net {
+
+struct Header {
+  std::string name, value;
+  bool operator==(const Header&) const = default;
+};
+
+// In order, repeats kept; looked up without regard to case.
+class Headers {
+ public:
+  Headers() = default;
+  Headers(std::initializer_list<Header> all) : all_(all) {}
+  void add(std::string name, std::string value);
+  std::optional<std::string> find(std::string_view name) const;  // The first of that name.
+  const std::vector<Header>& all() const { return all_; }
+  bool operator==(const Headers&) const = default;
+
+ private:
+  std::vector<Header> all_;
+};
+
+struct Request {
+  std::string method = "GET";
+  std::string url;
+  Headers headers = {};
+  std::string body = {};
+  // An upload that is read as it goes, instead of `body`: fills the buffer, returns 0 at the end.
+  // Never re-sent by itself.
+  std::function<base::Result<std::size_t>(char* buffer, std::size_t size)> source = {};
+  std::optional<std::uint64_t> source_bytes = {};  // Known: Content-Length; else chunked.
+  // HTTP libraries silently re-send a POST when a reused connection closes before the reply; what
+  // must not happen twice goes out on a connection of its own.
+  bool fresh_connection = false;
+};
+
+struct Response {
+  int status = 0;
+  Headers headers = {};
+  std::string body = {};
+};
+
+// Why there is no response. kUnavailable: no answer or a broken one; kRateLimited is never used
+// here (a 429 is a Response); kCancelled: the stop token; kInvalid: the request or an oversized
+// body.
+struct Failure : base::Error {
+  // False only when it is certain that no byte of the request reached the other side.
+  bool sent = true;
+};
+
+using Reply = base::Result<Response, Failure>;
+
+// Takes a streamed body as it comes. `head` sees status and headers first. Either may say false:
+// the caller has seen enough, the connection is closed, and the stream ends as a success.
+struct Sink {
+  std::function<bool(const Response& head)> head;
+  std::function<bool(std::string_view bytes)> bytes;
+};
+
+inline constexpr std::size_t kBodyBytesMax = 16u << 20;  // A larger reply body fails as kInvalid.
+
+// One HTTP client with its connection pool. Any status is a Response; only a missing answer is a
+// Failure. Redirects are not followed. Safe to call from many threads.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // Blocks until the whole reply is here, `timeout` has passed, or `stop` is asked for.
+  virtual Reply send(const Request& request, base::Milliseconds timeout, std::stop_token stop) = 0;
+
+  // The same without blocking; `done` runs once, on the transport's own thread, and must be short.
+  virtual void start(Request request, base::Milliseconds timeout,
+                     std::function<void(Reply)> done) = 0;
+
+  // Blocks while the body flows into `sink`; `idle_timeout` is the longest silence. The reply has
+  // no body.
+  virtual Reply stream(const Request& request, const Sink& sink, base::Milliseconds idle_timeout,
+                       std::stop_token stop) = 0;
+};
+
+}  // namespace net

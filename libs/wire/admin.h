@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "libs/base/json.h"
+#include "libs/base/result.h"
+
+// The executor's small HTTP side, for the controller only: JSON over HTTP/1.1 on kExecutorPort,
+// every request with "Authorization: Bearer <admin token>". Errors: 401 {"error":…} for a bad
+// token, 400, 404, 409 (another identity), 503.
+//   GET  /v1/health   -> 200 Health
+//   POST /v1/quiesce  Quiesce -> 200 Health; lapses by itself after deadline_seconds of unfrozen
+//   time POST /v1/resumed  Resumed -> 200 Health; the marker is fsynced before the answer
+namespace wire {
+
+inline constexpr int kExecutorPort = 49984;
+
+// What the executor knows of itself; the marker is what survives in its runtime folder.
+struct Identity {
+  std::string uid;
+  std::int64_t epoch = 0;
+  std::int64_t incarnation = 0;
+  std::int64_t run = 0;
+  bool operator==(const Identity&) const = default;
+};
+
+struct Health {
+  std::string instance;  // Random, one per executor process.
+  std::string version;
+  Identity
+      identity;  // As last told by `resumed` and written to the marker; run 0 before the first.
+  bool quiesced = false;
+};
+
+struct Quiesce {
+  std::int64_t deadline_seconds = 120;
+};
+
+struct Resumed {
+  Identity identity;
+  std::int64_t now_ms = 0;  // The controller's wall clock, Unix milliseconds.
+};
+
+// The first and only line on the executor's stdin: a JSON object with the two keys in hexadecimal.
+struct StartSecrets {
+  std::string uid;
+  std::int64_t epoch = 0;
+  std::string attach_key, admin_key;  // Raw bytes.
+};
+
+base::Json to_json(const Identity& identity);
+base::Json to_json(const Health& health);
+base::Json to_json(const Quiesce& quiesce);
+base::Json to_json(const Resumed& resumed);
+base::Json to_json(const StartSecrets& secrets);
+base::Result<Identity> identity_from_json(const base::Json& json);
+base::Result<Health> health_from_json(const base::Json& json);
+base::Result<Quiesce> quiesce_from_json(const base::Json& json);
+base::Result<Resumed> resumed_from_json(const base::Json& json);
+base::Result<StartSecrets> start_secrets_from_json(const base::Json& json);
+
+}  // namespace wire

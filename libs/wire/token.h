@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "libs/base/clock.h"
+#include "libs/base/result.h"
+
+// Tokens that open an executor. Nothing about them is stored: whoever holds the fleet key can make
+// the keys of any (uid, epoch), and those keys make and check tokens.
+namespace wire {
+
+enum class TokenKind { kAttach, kAdmin };
+
+// The key that the executor of (uid, epoch) gets at its start, one a kind: HMAC-SHA256(fleet key,
+// kind ":" uid ":" epoch). 32 raw bytes.
+std::string derive_key(std::string_view fleet_key, TokenKind kind, std::string_view uid,
+                       std::int64_t epoch);
+
+enum class Ceiling { kReadOnly, kWorkspaceWrite, kDangerFullAccess };
+
+struct Claims {
+  TokenKind kind = TokenKind::kAttach;
+  std::string uid;
+  std::int64_t epoch = 0;
+  std::int64_t run = 0;  // Attach tokens only: the run they were made for.
+  Ceiling ceiling = Ceiling::kDangerFullAccess;
+  std::string subject = {};  // Who asked, for the log.
+  base::WallTime issued = {};
+  base::WallTime expires = {};
+  bool operator==(const Claims&) const = default;
+};
+
+// "sf1." + base64url(JSON claims) + "." + base64url(HMAC-SHA256(key, the two parts before)).
+std::string sign(const Claims& claims, std::string_view key);
+// kDenied with the reason: not a token, wrong signature, expired, another kind. `slack` is allowed
+// past expiry.
+base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
+                            base::WallTime now, base::Milliseconds slack = std::chrono::minutes(5));
+
+}  // namespace wire
