@@ -11,8 +11,8 @@
 // every request with "Authorization: Bearer <admin token>". Errors: 401 {"error":…} for a bad
 // token, 400, 404, 409 (another identity), 503.
 //   GET  /v1/health   -> 200 Health
-//   POST /v1/quiesce  Quiesce -> 200 Health; lapses by itself after deadline_seconds of unfrozen
-//   time POST /v1/resumed  Resumed -> 200 Health; the marker is fsynced before the answer
+//   POST /v1/quiesce  Quiesce -> 200 Health; lapses after deadline_seconds of unfrozen time
+//   POST /v1/resumed  Resumed -> 200 Health; the marker is fsynced before the answer
 namespace wire {
 
 inline constexpr int kExecutorPort = 49984;
@@ -34,8 +34,10 @@ struct Health {
   bool quiesced = false;
 };
 
+inline constexpr std::int64_t kQuiesceSecondsMax = 3600;
+
 struct Quiesce {
-  std::int64_t deadline_seconds = 120;
+  std::int64_t deadline_seconds = 120;  // 1 to kQuiesceSecondsMax.
 };
 
 struct Resumed {

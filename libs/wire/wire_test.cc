@@ -1,0 +1,151 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "libs/base/crypto.h"
+#include "libs/wire/admin.h"
+#include "libs/wire/token.h"
+
+namespace wire {
+namespace {
+
+using base::ErrorCode;
+using std::chrono::minutes;
+
+const base::WallTime kNow(base::Milliseconds(1'800'000'000'000));
+const std::string kFleetKey(32, 'k');
+
+Claims attach_claims() {
+  return {.kind = TokenKind::kAttach,
+          .uid = "uid-1",
+          .epoch = 3,
+          .run = 7,
+          .ceiling = Ceiling::kWorkspaceWrite,
+          .subject = "system:serviceaccount:team:harness",
+          .issued = kNow,
+          .expires = kNow + minutes(15)};
+}
+
+std::string key_of(TokenKind kind, std::string_view uid = "uid-1", std::int64_t epoch = 3) {
+  return derive_key(kFleetKey, kind, uid, epoch);
+}
+
+// A text signed as a token would be, whatever its claims are.
+std::string signed_text(std::string_view claims, std::string_view key) {
+  const std::string head = "sf1." + base::to_base64url(claims);
+  return head + "." + base::to_base64url(base::hmac_sha256(key, head));
+}
+
+TEST(Token, CarriesItsClaims) {
+  const std::string key = key_of(TokenKind::kAttach);
+  const auto claims = verify(sign(attach_claims(), key), TokenKind::kAttach, key, kNow);
+  ASSERT_TRUE(claims.ok()) << claims.error().message;
+  EXPECT_EQ(*claims, attach_claims());
+}
+
+TEST(Token, HasAnotherKeyForEachKindUidAndEpoch) {
+  const std::string key = key_of(TokenKind::kAttach);
+  EXPECT_EQ(key.size(), 32u);
+  EXPECT_EQ(key, base::hmac_sha256(kFleetKey, "attach:uid-1:3"));
+  EXPECT_NE(key, key_of(TokenKind::kAdmin));
+  EXPECT_NE(key, key_of(TokenKind::kAttach, "uid-2"));
+  EXPECT_NE(key, key_of(TokenKind::kAttach, "uid-1", 4));
+}
+
+TEST(Token, IsRefusedForAReason) {
+  const std::string key = key_of(TokenKind::kAttach);
+  const std::string good = sign(attach_claims(), key);
+  std::string tampered = good;
+  tampered[6] = tampered[6] == 'A' ? 'B' : 'A';
+  Claims admin = attach_claims();
+  admin.kind = TokenKind::kAdmin;
+  const struct {
+    const char* name;
+    std::string token;
+    base::WallTime now;
+    std::string_view reason;
+  } cases[] = {
+      {"empty", "", kNow, "not a Sandfleet token"},
+      {"prefix_only", "sf1.", kNow, "not a Sandfleet token"},
+      {"no_prefix", good.substr(4), kNow, "not a Sandfleet token"},
+      {"too_long", "sf1." + std::string(5000, 'a') + ".x", kNow, "not a Sandfleet token"},
+      {"no_signature", good.substr(0, good.rfind('.') + 1), kNow, "wrong signature"},
+      {"cut_short", good.substr(0, good.size() - 3), kNow, "wrong signature"},
+      {"tampered", tampered, kNow, "wrong signature"},
+      {"another_epoch", sign(attach_claims(), key_of(TokenKind::kAttach, "uid-1", 4)), kNow,
+       "wrong signature"},
+      {"another_kind", sign(admin, key), kNow, "it is for admin, not for attach"},
+      {"signed_garbage", signed_text("{", key), kNow, "claims are not JSON"},
+      {"signed_no_claims", signed_text("{}", key), kNow, "claims are not complete"},
+      {"past_expiry_and_slack", good, kNow + minutes(21), "expired"},
+  };
+  for (const auto& test : cases) {
+    const auto claims = verify(test.token, TokenKind::kAttach, key, test.now);
+    ASSERT_FALSE(claims.ok()) << test.name;
+    EXPECT_EQ(claims.error().code, ErrorCode::kDenied) << test.name;
+    EXPECT_EQ(claims.error().message, "token refused: " + std::string(test.reason)) << test.name;
+  }
+}
+
+TEST(Token, IsStillGoodWithinTheSlack) {
+  const std::string key = key_of(TokenKind::kAttach);
+  EXPECT_TRUE(verify(sign(attach_claims(), key), TokenKind::kAttach, key, kNow + minutes(19)).ok());
+}
+
+TEST(AdminMessages, ReadWhatTheyWrote) {
+  const Identity identity{"uid-1", 2, 3, 4};
+  EXPECT_EQ(*identity_from_json(to_json(identity)), identity);
+
+  const auto health = health_from_json(to_json(Health{"i-1", "0.1.0", identity, true}));
+  ASSERT_TRUE(health.ok());
+  EXPECT_EQ(health->instance, "i-1");
+  EXPECT_EQ(health->version, "0.1.0");
+  EXPECT_EQ(health->identity, identity);
+  EXPECT_TRUE(health->quiesced);
+
+  EXPECT_EQ(quiesce_from_json(to_json(Quiesce{30}))->deadline_seconds, 30);
+  EXPECT_EQ(quiesce_from_json(base::Json::object())->deadline_seconds, 120);
+
+  const auto resumed = resumed_from_json(to_json(Resumed{identity, 123}));
+  ASSERT_TRUE(resumed.ok());
+  EXPECT_EQ(resumed->identity, identity);
+  EXPECT_EQ(resumed->now_ms, 123);
+
+  const auto secrets = start_secrets_from_json(
+      to_json(StartSecrets{"uid-1", 2, std::string(32, '\1'), std::string(32, '\xff')}));
+  ASSERT_TRUE(secrets.ok());
+  EXPECT_EQ(secrets->uid, "uid-1");
+  EXPECT_EQ(secrets->epoch, 2);
+  EXPECT_EQ(secrets->attach_key, std::string(32, '\1'));
+  EXPECT_EQ(secrets->admin_key, std::string(32, '\xff'));
+}
+
+TEST(AdminMessages, NameTheFieldThatIsWrong) {
+  const std::string hex(64, 'a');
+  const auto message = [](const auto& result) {
+    return result.ok() ? std::string("accepted") : result.error().message;
+  };
+  const struct {
+    std::string got, wanted;
+  } cases[] = {
+      {message(identity_from_json({{"uid", ""}})), "\"uid\" must be"},
+      {message(identity_from_json({{"uid", "u"}, {"epoch", -1}})), "\"epoch\" must be"},
+      {message(identity_from_json({{"uid", "u"}, {"epoch", 1}})), "\"incarnation\" must be"},
+      {message(health_from_json({{"instance", "i"}})), "\"version\" must be"},
+      {message(quiesce_from_json({{"deadlineSeconds", 0}})), "\"deadlineSeconds\" must be"},
+      {message(quiesce_from_json({{"deadlineSeconds", 3601}})), "\"deadlineSeconds\" must be"},
+      {message(quiesce_from_json(base::Json::array())), "not an object"},
+      {message(resumed_from_json({{"nowMs", 1}})), "\"identity\" must be"},
+      {message(start_secrets_from_json({{"uid", "u"}})), "\"epoch\" must be"},
+      {message(start_secrets_from_json({{"uid", "u"}, {"epoch", 1}, {"attachKey", "ab"}})),
+       "\"attachKey\" must be"},
+      {message(start_secrets_from_json({{"uid", "u"}, {"epoch", 1}, {"attachKey", hex}})),
+       "\"adminKey\" must be"},
+  };
+  for (const auto& test : cases)
+    EXPECT_NE(test.got.find(test.wanted), std::string::npos)
+        << "wanted " << test.wanted << ", got: " << test.got;
+}
+
+}  // namespace
+}  // namespace wire
