@@ -15,6 +15,8 @@
 
 namespace aio {
 
+class Stream;
+
 using HttpFields = std::vector<std::pair<std::string, std::string>>;  // In order; names as sent.
 
 struct HttpHead {
@@ -55,6 +57,16 @@ class HttpExchange {
   virtual Task<base::Result<base::Done>> finish() = 0;
   // Resolves when the peer closes its side or the connection breaks; for streams that only write.
   virtual Task<> wait_for_disconnect() = 0;
+
+  // Sends this request on over `upstream`, a fresh connection, and streams the reply back: each
+  // piece at once, bodies of any size both ways in bounded memory, an upgrade (101) as raw bytes
+  // until both sides ended. Hop-by-hop fields stay behind. kUnavailable: upstream failed before
+  // anything was sent back, so that replying is still the caller's. kCancelled: the peer left or
+  // the reply broke off; this connection is closed, and so is upstream.
+  virtual Task<base::Result<base::Done>> forward(std::shared_ptr<Stream> upstream) = 0;
+  // Breaks the connection at once (a TCP peer sees a reset), and what forward() connected it to.
+  // For a cut or a reply that is meant to be lost; nothing can be replied afterwards.
+  virtual void abort() = 0;
 };
 
 struct HttpLimits {

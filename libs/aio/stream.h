@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "libs/aio/task.h"
+#include "libs/base/clock.h"
+#include "libs/base/fd.h"
+#include "libs/base/result.h"
+
+namespace aio {
+
+// Bytes both ways over a connected socket, a pair of pipes or a terminal. One read and one write
+// may be under way at once. Limit a wait with aio::within. Errors: kUnavailable when the other side
+// or this one closed it, kCancelled when the awaiting task was cancelled.
+class Stream {
+ public:
+  // Makes the descriptors non-blocking. A missing one (an empty Fd) is a direction already closed.
+  static std::shared_ptr<Stream> over(Executor executor, base::Fd both_ways);
+  static std::shared_ptr<Stream> over(Executor executor, base::Fd in, base::Fd out);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // At least one byte, or 0 at the end (a terminal whose last process left has ended too).
+  Task<base::Result<std::size_t>> read(char* buffer, std::size_t size);
+  // All of it; the bytes must stay until it returns. Writing to a pipe without a reader raises
+  // SIGPIPE: a program that writes to pipes ignores that signal.
+  Task<base::Result<base::Done>> write(std::string_view bytes);
+  // Until there is something to read, or the end.
+  Task<base::Result<base::Done>> wait_readable();
+
+  void close_write();  // The other side reads the end.
+  void close();
+  void reset();  // Closes at once; a TCP peer sees a reset.
+  bool open() const;
+  int read_descriptor() const;  // For ioctl; -1 when closed.
+
+ private:
+  struct State;
+  explicit Stream(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+// Connects `socket` (an unconnected TCP socket, perhaps made in another network namespace) to an
+// IPv4 address. kUnavailable: refused, unreachable or too slow.
+Task<base::Result<std::shared_ptr<Stream>>> connect(base::Fd socket, std::string address, int port,
+                                                    base::Milliseconds timeout);
+// The same over a socket of this process's own network.
+Task<base::Result<std::shared_ptr<Stream>>> connect(std::string address, int port,
+                                                    base::Milliseconds timeout);
+
+}  // namespace aio
