@@ -1,0 +1,207 @@
+#include "libs/net/server/http_server.h"
+
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <sys/socket.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "libs/base/strings.h"
+
+namespace net {
+namespace {
+
+// Cuts connections that outlive their patience. The library's own time limit starts anew with every
+// byte, so a client that sends one now and then would hold its place for ever.
+class Reaper {
+ public:
+  explicit Reaper(base::Milliseconds patience)
+      : patience_(patience), thread_([this](std::stop_token stop) { run(stop); }) {}
+
+  // The connection of `fd` must reach its next step within the patience from now.
+  void expect(int fd) {
+    std::lock_guard lock(mutex_);
+    deadlines_[fd] = clock_.now() + patience_;
+  }
+  // It is the handler's turn, which takes the time it takes.
+  void exempt(int fd) {
+    std::lock_guard lock(mutex_);
+    deadlines_.erase(fd);
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    const auto step = std::max(patience_ / 8, base::Milliseconds(1));
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, stop, step, [&] { return stop.stop_requested(); })) {
+      const auto now = clock_.now();
+      std::erase_if(deadlines_, [now](const auto& entry) {
+        if (now < entry.second) return false;
+        ::shutdown(entry.first, SHUT_RDWR);  // Its own thread wakes, and closes it.
+        return true;
+      });
+    }
+  }
+
+  base::SystemClock clock_;
+  const base::Milliseconds patience_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::map<int, base::Moment> deadlines_;
+  std::jthread thread_;  // Last: it uses all of the above.
+};
+
+struct Exchange {
+  ServedRequest request;
+  bool oversized = false;
+};
+
+int socket_of(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info == nullptr ? -1 : static_cast<int>(info->connect_fd);
+}
+
+MHD_Result send(MHD_Connection* connection, const Answer& answer) {
+  MHD_Response* response = MHD_create_response_from_buffer(
+      answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type.c_str());
+  MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+  const auto queued =
+      MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
+  MHD_destroy_response(response);
+  return queued;
+}
+
+base::Result<sockaddr_storage> parse_address(const std::string& address, std::uint16_t port) {
+  sockaddr_storage storage{};
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
+  if (::inet_pton(AF_INET, address.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    return storage;
+  }
+  if (::inet_pton(AF_INET6, address.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    return storage;
+  }
+  return base::error(base::ErrorCode::kInvalid, "cannot listen on \"", address,
+                     "\": give an IPv4 or IPv6 address, such as 127.0.0.1");
+}
+
+}  // namespace
+
+struct HttpServer::State {
+  ServerOptions options;
+  Handler handler;
+  Reaper reaper;
+  MHD_Daemon* daemon = nullptr;
+
+  State(const ServerOptions& wanted, Handler handle)
+      : options(wanted), handler(std::move(handle)), reaper(wanted.patience) {}
+
+  MHD_Result take(MHD_Connection* connection, Exchange& exchange, const char* data,
+                  std::size_t* bytes);
+  Answer answer(const Exchange& exchange) const;
+  base::Result<base::Done> listen();
+
+  // The library's callbacks.
+  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* path,
+                               const char* method, const char* version, const char* data,
+                               std::size_t* bytes, void** exchange);
+  static void on_completed(void* self, MHD_Connection* connection, void** exchange,
+                           MHD_RequestTerminationCode why);
+  static void on_connection(void* self, MHD_Connection* connection, void** context,
+                            MHD_ConnectionNotificationCode what);
+};
+
+Answer HttpServer::State::answer(const Exchange& exchange) const {
+  if (exchange.oversized) return {413, "the body is too large\n"};
+  return handler(exchange.request);
+}
+
+// Called once per piece of the body, and with none when it has ended.
+MHD_Result HttpServer::State::take(MHD_Connection* connection, Exchange& exchange, const char* data,
+                                   std::size_t* bytes) {
+  if (*bytes > 0) {
+    exchange.oversized |= exchange.request.body.size() + *bytes > options.body_bytes_max;
+    if (!exchange.oversized) exchange.request.body.append(data, *bytes);
+    *bytes = 0;
+    return MHD_YES;
+  }
+  const int fd = socket_of(connection);
+  reaper.exempt(fd);
+  const Answer made = answer(exchange);
+  reaper.expect(fd);
+  return send(connection, made);
+}
+
+MHD_Result HttpServer::State::on_request(void* self, MHD_Connection* connection, const char* path,
+                                         const char* method, const char*, const char* data,
+                                         std::size_t* bytes, void** exchange) {
+  if (*exchange == nullptr) {  // The head has arrived; the body, if any, follows.
+    const bool head = std::strcmp(method, "HEAD") == 0;
+    *exchange = new Exchange{{.method = head ? "GET" : method, .path = path}};
+    return MHD_YES;
+  }
+  return static_cast<State*>(self)->take(connection, *static_cast<Exchange*>(*exchange), data,
+                                         bytes);
+}
+
+void HttpServer::State::on_completed(void* self, MHD_Connection* connection, void** exchange,
+                                     MHD_RequestTerminationCode) {
+  delete static_cast<Exchange*>(*exchange);
+  *exchange = nullptr;
+  // The connection may idle for the next request.
+  static_cast<State*>(self)->reaper.expect(socket_of(connection));
+}
+
+void HttpServer::State::on_connection(void* self, MHD_Connection* connection, void**,
+                                      MHD_ConnectionNotificationCode what) {
+  auto& reaper = static_cast<State*>(self)->reaper;
+  const int fd = socket_of(connection);
+  if (what == MHD_CONNECTION_NOTIFY_STARTED) reaper.expect(fd);
+  if (what == MHD_CONNECTION_NOTIFY_CLOSED) reaper.exempt(fd);  // Before the number is used again.
+}
+
+base::Result<base::Done> HttpServer::State::listen() {
+  TRY(auto address, parse_address(options.address, options.port));
+  const unsigned seconds =
+      static_cast<unsigned>(std::chrono::ceil<base::Seconds>(options.patience).count());
+  unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL;
+  if (address.ss_family == AF_INET6) flags |= MHD_USE_IPv6;
+  daemon = MHD_start_daemon(
+      flags, options.port, nullptr, nullptr, &State::on_request, this, MHD_OPTION_SOCK_ADDR,
+      reinterpret_cast<sockaddr*>(&address), MHD_OPTION_CONNECTION_LIMIT,
+      static_cast<unsigned>(options.connections_max), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      options.head_bytes_max, MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_NOTIFY_COMPLETED,
+      &State::on_completed, this, MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this,
+      MHD_OPTION_THREAD_STACK_SIZE, std::size_t{1} << 20, MHD_OPTION_END);
+  if (daemon == nullptr) {
+    return base::error(base::ErrorCode::kUnavailable, "cannot listen on ", options.address, ":",
+                       std::to_string(options.port), ": ", std::strerror(errno));
+  }
+  return base::Done{};
+}
+
+HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+HttpServer::~HttpServer() { MHD_stop_daemon(state_->daemon); }
+
+base::Result<std::unique_ptr<HttpServer>> HttpServer::start(const ServerOptions& options,
+                                                            Handler handler) {
+  auto state = std::make_unique<State>(options, std::move(handler));
+  CHECK_OK(state->listen());
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+}
+
+std::uint16_t HttpServer::port() const {
+  return MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+}
+
+}  // namespace net

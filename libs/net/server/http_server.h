@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "libs/base/clock.h"
+#include "libs/base/result.h"
+
+namespace net {
+
+struct ServedRequest {
+  std::string method;  // HEAD arrives as GET; the body is then left out by the server.
+  std::string path;    // Percent-decoded, without the query.
+  std::string body = {};
+};
+
+struct Answer {
+  int status = 200;
+  std::string body = {};
+  std::string content_type = "text/plain; charset=utf-8";
+};
+
+// Called on the connection's own thread, many at a time; it may block, its connection waits.
+using Handler = std::function<Answer(const ServedRequest&)>;
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";  // IPv4 or IPv6, a number.
+  std::uint16_t port = 0;             // 0: any free one.
+  std::size_t connections_max = 64;   // More are closed as they come.
+  std::size_t head_bytes_max = 16u << 10;
+  std::size_t body_bytes_max = 64u << 10;
+  // The longest that a connection may idle, take over sending its request, or over reading its
+  // answer. Absolute: a byte now and then does not prolong it.
+  base::Milliseconds patience{15'000};
+};
+
+// A small HTTP/1.1 server for what operators and agents ask of a program. It listens from start()
+// until it is destroyed, which waits for handlers that run.
+class HttpServer {
+ public:
+  static base::Result<std::unique_ptr<HttpServer>> start(const ServerOptions& options,
+                                                         Handler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  std::uint16_t port() const;
+
+ private:
+  struct State;
+  explicit HttpServer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace net

@@ -1,0 +1,243 @@
+#include "libs/net/server/http_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "libs/base/fd.h"
+#include "libs/base/files.h"
+#include "libs/net/server/routes.h"
+
+namespace net {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A bare client, so that a test may say what no HTTP library would.
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const timeval limit{.tv_sec = 20, .tv_usec = 0};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+
+  bool connected() const { return connected_; }
+  // False when the other side is known to have closed.
+  bool say(std::string_view text) {
+    return ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  // What comes until the other side closes.
+  std::string hear_all() {
+    std::string all;
+    char buffer[4096];
+    ssize_t got;
+    while ((got = ::recv(fd_.get(), buffer, sizeof buffer, 0)) > 0) all.append(buffer, got);
+    closed_ = got == 0 || errno == ECONNRESET;
+    return all;
+  }
+  bool closed() const { return closed_; }
+  bool has_reply() {
+    char byte;
+    return ::recv(fd_.get(), &byte, 1, MSG_PEEK) == 1;
+  }
+
+ private:
+  base::Fd fd_;
+  bool connected_ = false, closed_ = false;
+};
+
+std::string ask(std::uint16_t port, std::string_view request) {
+  Client client(port);
+  client.say(request);
+  return client.hear_all();
+}
+
+std::string get(std::uint16_t port, const std::string& path) {
+  return ask(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+}
+
+Handler three_routes() {
+  return route({{"GET", "/metrics", [](const auto&) { return Answer{200, "up 1\n"}; }},
+                {"GET", "/healthz", probe([] { return std::string(); })},
+                {"GET", "/readyz", probe([] { return std::string("the first list is missing"); })},
+                {"POST", "/echo", [](const auto& request) { return Answer{200, request.body}; }}});
+}
+
+std::unique_ptr<HttpServer> started(ServerOptions options, Handler handler) {
+  auto server = HttpServer::start(options, std::move(handler));
+  EXPECT_TRUE(server) << server.error().message;
+  return *std::move(server);
+}
+
+TEST(HttpServer, AnswersByMethodAndPath) {
+  const auto server = started({}, three_routes());
+  EXPECT_THAT(get(server->port(), "/metrics"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(get(server->port(), "/metrics?a=b"), EndsWith("\r\n\r\nup 1\n"));
+  EXPECT_THAT(get(server->port(), "/healthz"), EndsWith("\r\n\r\nok\n"));
+  EXPECT_THAT(get(server->port(), "/nowhere"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(get(server->port(), "/echo"), StartsWith("HTTP/1.1 405 "));
+  const auto unready = get(server->port(), "/readyz");
+  EXPECT_THAT(unready, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(unready, EndsWith("the first list is missing\n"));
+}
+
+TEST(HttpServer, LeavesTheBodyOutForHead) {
+  const auto server = started({}, three_routes());
+  const auto reply =
+      ask(server->port(), "HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(reply, EndsWith("\r\n\r\n"));
+}
+
+TEST(HttpServer, HandsTheBodyOn) {
+  const auto server = started({}, three_routes());
+  EXPECT_THAT(ask(server->port(),
+                  "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                  "Content-Length: 5\r\n\r\nhello"),
+              EndsWith("\r\n\r\nhello"));
+}
+
+TEST(HttpServer, RefusesABodyThatIsTooLarge) {
+  const auto server = started({.body_bytes_max = 8}, three_routes());
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+  EXPECT_THAT(ask(server->port(), head + "Content-Length: 8\r\n\r\n12345678"),
+              StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(ask(server->port(), head + "Content-Length: 9\r\n\r\n123456789"),
+              StartsWith("HTTP/1.1 413 "));
+}
+
+TEST(HttpServer, RefusesAHeadThatIsTooLarge) {
+  const auto server = started({.head_bytes_max = 4096}, three_routes());
+  EXPECT_THAT(ask(server->port(), "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Long: " +
+                                      std::string(8192, 'a') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 431 "));
+}
+
+TEST(HttpServer, CutsAClientThatDripsItsHead) {
+  const auto server = started({.patience = 300ms}, three_routes());
+  Client slow(server->port());
+  ASSERT_TRUE(slow.say("GET /metrics HTTP/1.1\r\nX-Drip: "));
+  const auto begin = std::chrono::steady_clock::now();
+  std::condition_variable nobody;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  // A byte each 20 ms keeps an idle limit from ever firing.
+  while (slow.say("a") && std::chrono::steady_clock::now() - begin < 20s) {
+    nobody.wait_for(lock, 20ms);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+  EXPECT_THAT(get(server->port(), "/healthz"), EndsWith("ok\n"));  // Others are served.
+}
+
+TEST(HttpServer, CutsAClientThatSaysNothing) {
+  const auto server = started({.patience = 200ms}, three_routes());
+  Client silent(server->port());
+  silent.hear_all();
+  EXPECT_TRUE(silent.closed());
+}
+
+TEST(HttpServer, CutsAClientThatDoesNotReadItsAnswer) {
+  const std::string much(32u << 20, 'x');
+  const auto server =
+      started({.patience = 300ms}, [&](const ServedRequest&) { return Answer{200, much}; });
+  Client deaf(server->port());
+  ASSERT_TRUE(deaf.say("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  // It does not read; once cut, what it says comes back as a reset.
+  const auto deadline = std::chrono::steady_clock::now() + 15s;
+  std::condition_variable nobody;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  while (deaf.say("a") && std::chrono::steady_clock::now() < deadline) nobody.wait_for(lock, 20ms);
+  EXPECT_LT(deaf.hear_all().size(), much.size());
+  EXPECT_TRUE(deaf.closed());
+}
+
+TEST(HttpServer, DoesNotCutAHandlerThatTakesLongerThanThePatience) {
+  const auto server = started({.patience = 100ms}, [](const ServedRequest&) {
+    std::condition_variable nobody;
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    nobody.wait_for(lock, 500ms);
+    return Answer{200, "late\n"};
+  });
+  EXPECT_THAT(get(server->port(), "/"), EndsWith("late\n"));
+}
+
+TEST(HttpServer, ServesManyAtATimeAlthoughEachHandlerBlocks) {
+  constexpr int kClients = 16;
+  std::mutex mutex;
+  std::condition_variable all_here;
+  int here = 0;
+  // Each waits until all are inside: one at a time would never end.
+  const auto server = started({}, [&](const ServedRequest&) {
+    std::unique_lock lock(mutex);
+    ++here;
+    all_here.notify_all();
+    const bool met = all_here.wait_for(lock, 20s, [&] { return here == kClients; });
+    return Answer{met ? 200 : 500, "\n"};
+  });
+  std::atomic<int> good = 0;
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < kClients; ++i) {
+      clients.emplace_back(
+          [&] { good += get(server->port(), "/").starts_with("HTTP/1.1 200") ? 1 : 0; });
+    }
+  }
+  EXPECT_EQ(good, kClients);
+}
+
+TEST(HttpServer, ClosesConnectionsBeyondItsBoundAndRecovers) {
+  const auto server = started({.connections_max = 2}, three_routes());
+  {
+    Client first(server->port()), second(server->port());
+    const std::string keep = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    ASSERT_TRUE(first.say(keep) && first.has_reply());
+    ASSERT_TRUE(second.say(keep) && second.has_reply());
+    Client third(server->port());
+    EXPECT_EQ(third.hear_all(), "");
+    EXPECT_TRUE(third.closed());
+  }
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (get(server->port(), "/healthz").empty()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  }
+}
+
+TEST(HttpServer, NamesTheAddressThatItCannotListenOn) {
+  const auto server = started({}, three_routes());
+  const auto taken = HttpServer::start({.port = server->port()}, three_routes());
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().message, "cannot listen on 127.0.0.1:" + std::to_string(server->port()) +
+                                       ": Address already in use");
+  const auto named = HttpServer::start({.address = "localhost"}, three_routes());
+  ASSERT_FALSE(named);
+  EXPECT_THAT(named.error().message, HasSubstr("give an IPv4 or IPv6 address"));
+}
+
+TEST(HttpServer, SurvivesWhatIsNotHttp) {
+  const auto server = started({}, three_routes());
+  Client(server->port()).say("\x16\x03\x01\x02");
+  ask(server->port(), "nonsense\r\n\r\n");
+  EXPECT_THAT(get(server->port(), "/healthz"), EndsWith("ok\n"));
+}
+
+}  // namespace
+}  // namespace net
