@@ -24,6 +24,9 @@ function(module name)
   endif()
 endfunction()
 
+# All suites labelled `threads`: what the tsan preset builds and runs.
+add_custom_target(threads_tests)
+
 # suite(<name> SOURCES ... [DEPENDS ...] [LABELS ...]): one GoogleTest program, each of its tests a ctest test.
 function(suite name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
@@ -36,6 +39,9 @@ function(suite name)
   string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} sandfleet::warnings GTest::gmock_main)
+  if("threads" IN_LIST ARG_LABELS)
+    add_dependencies(threads_tests ${name})
+  endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()

@@ -1,0 +1,47 @@
+# The chores. Each prepares the machine first (scripts/bootstrap), so any of them may come first.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
+export CTEST_PARALLEL_LEVEL ?= 2
+
+.PHONY: demo test check build bench format clean coverage tidy help
+
+demo: ## Show everything on this machine: provider, controller, sandboxes, crash, clean-up (KEEP=1 leaves it running)
+	@scripts/bootstrap demo
+	@scripts/build release
+	@scripts/demo
+
+test: ## Build with sanitizers and run every test; the threaded ones under ThreadSanitizer too
+	@scripts/test
+
+check: ## Format, lint and drift of what you changed (ALL=1: of everything)
+	@scripts/bootstrap
+	@scripts/check
+
+build: ## Build the programs, release, into build/release/bin
+	@scripts/bootstrap
+	@scripts/build release
+
+bench: ## Measure create→Ready and print it beside the bar (docs/benchmarks.md)
+	@scripts/bootstrap
+	@scripts/build release
+	@bench/run
+
+format: ## Let clang-format lay out the code
+	@scripts/bootstrap
+	@git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
+
+tidy: ## Build everything with clang-tidy at its side (slow; `make check` looks at what changed)
+	@scripts/bootstrap test
+	@scripts/build tidy
+
+coverage: ## Run the tests with source coverage; the report is build/coverage/report.txt
+	@scripts/bootstrap test
+	@scripts/coverage
+
+clean: ## Remove build/ (the caches under ~/.cache/sandfleet stay)
+	@rm -rf build
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
