@@ -36,12 +36,16 @@ function(suite name)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
-  string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} sandfleet::warnings GTest::gmock_main)
   if("threads" IN_LIST ARG_LABELS)
     add_dependencies(threads_tests ${name})
   endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT})
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  # A list does not survive the discovery's own file, so a second one sets the labels.
+  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
+  file(WRITE ${labels_file} "foreach(test IN LISTS ${name}_TESTS)\n\
+  set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${ARG_LABELS}\")\nendforeach()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()
