@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +32,17 @@ struct BoxSettings {
   std::filesystem::path executor;  // The sandfleet-executor binary, shown to each box.
   std::vector<std::filesystem::path> extra_lowers;  // Host folders overlaid beside /usr and /opt.
   std::string cgroup_name;  // Folder under the cgroup2 mount that holds the boxes of this server.
+  // The program that builds a box, started afresh for each: it calls run_box_builder.
+  std::filesystem::path builder = "/proc/self/exe";
+  std::string fail_at;  // Fault injection: the step of build_steps() that fails.
 };
+
+// The first line of main() of the program that BoxSettings::builder names. It gives an exit code
+// when the program was started to build a box, and nothing when it was started by a person.
+std::optional<int> run_box_builder(int argc, char** argv);
+
+// The names of the steps of building a box, in order: an error names the one that failed.
+std::vector<std::string> build_steps();
 
 struct BoxSpec {
   std::string id;
@@ -51,14 +63,23 @@ struct BoxRecord {
 base::Json to_json(const BoxRecord& record);
 base::Result<BoxRecord> box_record_from_json(const base::Json& json);
 
+// Where a box shows the executor, read-only and owned by its root: the file its init runs.
+inline constexpr char kEnvdPath[] = "/run/sandfleet/envd";
+inline constexpr char kBakedExecutorPath[] = "/opt/sandfleet/bin/sandfleet-executor";
+inline constexpr std::uint32_t kUidsPerBox = 65536;
+inline constexpr std::size_t kBoxesMax = 4096;  // On one machine: so many uid ranges are ours.
+inline constexpr std::size_t kLogBytesMax = 1 << 20;  // Of <folder>/envd.log, see trim_log.
+
 // Blocking calls of a few milliseconds to a few hundred; each is safe to repeat. The caller
-// serialises calls per box and may run them on any thread.
+// serialises calls per box and may run them on any thread. A box is a child of this process until
+// the process ends: it is reaped by destroy.
 class Boxes {
  public:
   explicit Boxes(BoxSettings settings, Capabilities capabilities);
 
   // Builds the root, starts `sandfleet-executor --envd` as init, returns once the process is there
-  // (not yet once it listens). A failure leaves nothing behind.
+  // (not yet once it listens). A failure leaves nothing behind. An id is 1 to 63 of A-Z a-z 0-9 _ -
+  // and is the host name inside.
   base::Result<BoxRecord> create(const BoxSpec& spec);
   // Whether the recorded init is alive: pid, start time and cgroup all agree.
   bool alive(const BoxRecord& record) const;
@@ -73,10 +94,20 @@ class Boxes {
   std::vector<std::string> destroy_unknown(const std::vector<BoxRecord>& known);
   // A non-blocking TCP socket made inside the box's network namespace, not yet connected.
   base::Result<base::Fd> socket_inside(const BoxRecord& record) const;
+  // Cuts <folder>/envd.log to nothing when it has grown past kLogBytesMax. freeze calls it; a
+  // server whose boxes are never frozen calls it now and then.
+  base::Result<base::Done> trim_log(const BoxRecord& record) const;
 
  private:
-  BoxSettings settings_;
-  Capabilities capabilities_;
+  std::filesystem::path folder_of(const std::string& id) const;
+  std::filesystem::path cgroup_of(const std::string& id) const;
+  base::Result<std::uint32_t> claim(const std::string& id);
+  base::Result<BoxRecord> build(const BoxSpec& spec, std::uint32_t uid_base);
+  base::Result<base::Done> remove(const std::string& id);
+
+  const BoxSettings settings_;
+  const Capabilities capabilities_;
+  std::mutex claiming_;  // Held while a uid range is chosen and marked as taken.
 };
 
 }  // namespace local_e2b
