@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -34,7 +35,8 @@ struct SandboxInfo {
   bool operator==(const SandboxInfo&) const = default;
 };
 
-// What it takes to reach into an E2B sandbox; tokens are always those of the newest answer.
+// What it takes to reach into an E2B sandbox; tokens are always those of the newest answer, and a
+// printed Handle shows none of them.
 struct Handle {
   std::string id;
   std::string envd_version = {};
@@ -43,6 +45,8 @@ struct Handle {
   std::optional<std::string> domain = {};
   bool operator==(const Handle&) const = default;
 };
+
+std::ostream& operator<<(std::ostream& out, const Handle& handle);
 
 struct NewSandbox {
   std::string template_id;
@@ -81,6 +85,8 @@ struct Connected {
 };
 
 enum class KillAnswer { kKilled, kNotThere };
+// kAlreadyPaused is the provider's 409: paused before, or a change that is under way. Both mean
+// "nothing was done by this call", so only a look tells which.
 enum class PauseAnswer { kPaused, kAlreadyPaused };
 
 struct Filter {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -31,17 +33,20 @@ class Headers {
   std::vector<Header> all_;
 };
 
+// Only GET and HEAD may leave a second time, unasked, when a reused connection turns out to be
+// dead; every other request leaves at most once.
 struct Request {
   std::string method = "GET";
   std::string url;
   Headers headers = {};
   std::string body = {};
   // An upload that is read as it goes, instead of `body`: fills the buffer, returns 0 at the end.
-  // Never re-sent by itself.
+  // `send` and `stream` call it on the caller's thread; with `start` it runs on the transport's and
+  // must not block.
   std::function<base::Result<std::size_t>(char* buffer, std::size_t size)> source = {};
   std::optional<std::uint64_t> source_bytes = {};  // Known: Content-Length; else chunked.
-  // HTTP libraries silently re-send a POST when a reused connection closes before the reply; what
-  // must not happen twice goes out on a connection of its own.
+  // Opens a connection for this request alone, so that it cannot fail on a dead one; for what is
+  // costly to leave in doubt.
   bool fresh_connection = false;
 };
 
@@ -61,14 +66,26 @@ struct Failure : base::Error {
 
 using Reply = base::Result<Response, Failure>;
 
-// Takes a streamed body as it comes. `head` sees status and headers first. Either may say false:
+// For logs and messages: method, URL without user and query values, header names. Values of headers
+// that carry credentials are hidden, and so is every body.
+std::string describe(const Request& request);
+std::string describe(const Headers& headers);
+std::string describe_url(std::string_view url);
+
+// What no transport sends: another scheme than http(s), a method or header that could smuggle a
+// line.
+std::optional<Failure> objection_to(const Request& request);
+
+// Takes a streamed body as it comes, on the caller's thread; a slow sink slows the sender down.
+// `head` sees status and headers first. Either may say false:
 // the caller has seen enough, the connection is closed, and the stream ends as a success.
 struct Sink {
   std::function<bool(const Response& head)> head;
   std::function<bool(std::string_view bytes)> bytes;
 };
 
-inline constexpr std::size_t kBodyBytesMax = 16u << 20;  // A larger reply body fails as kInvalid.
+inline constexpr std::size_t kBodyBytesMax = 16u << 20;   // A larger reply body fails as kInvalid.
+inline constexpr std::size_t kHeadBytesMax = 256u << 10;  // So does a larger reply head.
 
 // One HTTP client with its connection pool. Any status is a Response; only a missing answer is a
 // Failure. Redirects are not followed. Safe to call from many threads.
@@ -79,7 +96,8 @@ class Transport {
   // Blocks until the whole reply is here, `timeout` has passed, or `stop` is asked for.
   virtual Reply send(const Request& request, base::Milliseconds timeout, std::stop_token stop) = 0;
 
-  // The same without blocking; `done` runs once, on the transport's own thread, and must be short.
+  // The same without blocking; `done` runs once, on a thread of the transport, and must be short.
+  // It may start other requests, and never send or stream.
   virtual void start(Request request, base::Milliseconds timeout,
                      std::function<void(Reply)> done) = 0;
 

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "libs/net/testing/answer.h"
+
+namespace net {
+
+// A transport whose other side is a function. It keeps what was asked (uploads read into `body`),
+// obeys timeouts, stop tokens and bounds like a real one, and opens no socket.
+class FakeTransport final : public Transport {
+ public:
+  explicit FakeTransport(Handler handler);
+  ~FakeTransport() override;
+
+  void play(Handler handler);
+  std::vector<Request> requests() const;
+  std::size_t count(std::string_view method, std::string_view part_of_url = {}) const;
+
+  Reply send(const Request& request, base::Milliseconds timeout, std::stop_token stop) override;
+  void start(Request request, base::Milliseconds timeout, std::function<void(Reply)> done) override;
+  Reply stream(const Request& request, const Sink& sink, base::Milliseconds idle_timeout,
+               std::stop_token stop) override;
+
+ private:
+  base::Result<Answer, Failure> ask(const Request& request, std::stop_token stop);
+  Reply play_out(const Request& request, const Sink& sink, base::Milliseconds timeout,
+                 bool timeout_is_idle, std::stop_token stop);
+
+  mutable std::mutex mutex_;
+  Handler handler_;
+  std::vector<Request> requests_;
+  std::stop_source closing_;
+  std::list<std::jthread> started_;
+};
+
+}  // namespace net
