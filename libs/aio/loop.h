@@ -48,7 +48,8 @@ Task<> keep_result(Task<T> task, std::optional<T>& kept) {
 template <typename T>
 Task<std::optional<T>> within(Task<T> task, base::Milliseconds limit) {
   std::optional<T> kept;
-  co_await race(keep_result(std::move(task), kept), sleep_for(limit));
+  const int first = co_await race(keep_result(std::move(task), kept), sleep_for(limit));
+  if (first != 0) kept.reset();  // It may still have returned, that it was cancelled.
   co_return std::move(kept);
 }
 

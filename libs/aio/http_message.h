@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libs/aio/http_server.h"
+#include "libs/aio/stream.h"
+
+// HTTP/1.1 messages over a Stream: what the server, the client and forwarding share. Private to
+// libs/aio.
+namespace aio {
+
+inline constexpr std::size_t kPieceBytes = 64u << 10;  // Of a body, read and sent on at once.
+
+// Bytes read ahead from a stream, at most `bytes_max` of them.
+class Input {
+ public:
+  Input(std::shared_ptr<Stream> stream, std::size_t bytes_max);
+  std::string_view ready() const;
+  void consume(std::size_t count);
+  bool full() const;
+  // Reads more behind what is ready: 0 at the end of the stream. Not when full.
+  Task<base::Result<std::size_t>> fill();
+  Stream& stream() { return *stream_; }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+  std::vector<char> bytes_;
+  std::size_t begin_ = 0, end_ = 0;
+};
+
+struct MessageHead {
+  std::string method, target;  // Of a request.
+  int status = 0;              // Of a response.
+  HttpFields fields;
+  bool http_1_1 = true;
+  bool keep_alive = true;
+  bool chunked = false;
+  bool without_body = false;
+  std::optional<std::uint64_t> content_length;
+};
+
+// Why a head could not be read; kEnded when the stream ended between messages.
+enum class HeadFault { kNone, kEnded, kBroken, kMalformed, kTooLarge };
+
+// Reads one message: its head once, then its body in pieces.
+class MessageReader {
+ public:
+  virtual ~MessageReader() = default;
+  virtual Task<HeadFault> read_head(Input& input) = 0;
+  virtual MessageHead head() const = 0;
+  // Up to `size` bytes; 0 at the end of the body.
+  virtual Task<base::Result<std::size_t>> read_body(Input& input, char* buffer,
+                                                    std::size_t size) = 0;
+  virtual bool done() const = 0;
+};
+std::unique_ptr<MessageReader> make_request_reader(std::size_t head_bytes_max);
+// `to_head`: the reply to a HEAD request, which has no body whatever its fields say.
+std::unique_ptr<MessageReader> make_response_reader(std::size_t head_bytes_max, bool to_head);
+
+std::string reason_phrase(int status);
+// The field as a line; line breaks inside the value become spaces.
+std::string field_line(std::string_view name, std::string_view value);
+std::string chunk(std::string_view bytes);
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+std::optional<std::string> find_field(const HttpFields& fields, std::string_view name);
+// Without those that speak of one connection: Connection and what it names, Keep-Alive, Proxy-*,
+// TE, Trailer, Transfer-Encoding, Upgrade (RFC 9110 §7.6.1).
+HttpFields end_to_end(const HttpFields& fields);
+bool asks_for_upgrade(const HttpFields& fields);
+
+}  // namespace aio

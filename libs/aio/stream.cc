@@ -1,0 +1,206 @@
+#include "libs/aio/stream.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "libs/aio/loop.h"
+
+namespace aio {
+namespace {
+
+namespace asio = boost::asio;
+using asio::posix::stream_descriptor;
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+
+void make_non_blocking(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags >= 0) ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+bool is_socket(int fd) {
+  struct stat about{};
+  return ::fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode);
+}
+
+bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
+
+base::Error stream_error(const char* what, int error_number) {
+  return base::error(base::ErrorCode::kUnavailable, what, ": ", std::strerror(error_number));
+}
+
+base::Error closed_here(const char* what) {
+  return base::error(base::ErrorCode::kUnavailable, what, ": the connection was closed");
+}
+
+}  // namespace
+
+struct Stream::State {
+  explicit State(Executor executor) : in(executor), out(std::move(executor)) {}
+  stream_descriptor in;
+  stream_descriptor out;  // Unused when one descriptor carries both ways.
+  bool both_ways = false;
+  bool socket = false;
+  bool write_closed = false;
+
+  stream_descriptor& writer() { return both_ways ? in : out; }
+
+  Task<base::Result<base::Done>> wait(stream_descriptor& descriptor,
+                                      stream_descriptor::wait_type until, const char* what) {
+    const auto [failed] = co_await descriptor.async_wait(until, kAsTuple);
+    if (!descriptor.is_open()) co_return closed_here(what);
+    if (failed == asio::error::operation_aborted)
+      co_return base::error(base::ErrorCode::kCancelled, what, ": cancelled");
+    if (failed) co_return stream_error(what, failed.value());
+    co_return base::Done{};
+  }
+};
+
+Stream::Stream(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Stream::~Stream() { close(); }
+
+std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd both_ways) {
+  auto state = std::make_shared<State>(std::move(executor));
+  make_non_blocking(both_ways.get());
+  state->both_ways = true;
+  state->socket = is_socket(both_ways.get());
+  state->in.assign(both_ways.release());
+  return std::shared_ptr<Stream>(new Stream(std::move(state)));
+}
+
+std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd in, base::Fd out) {
+  auto state = std::make_shared<State>(std::move(executor));
+  if (in) {
+    make_non_blocking(in.get());
+    state->in.assign(in.release());
+  }
+  if (out) {
+    make_non_blocking(out.get());
+    state->out.assign(out.release());
+  }
+  return std::shared_ptr<Stream>(new Stream(std::move(state)));
+}
+
+Task<base::Result<std::size_t>> Stream::read(char* buffer, std::size_t size) {
+  const auto state = state_;
+  for (;;) {
+    if (!state->in.is_open()) co_return closed_here("read");
+    const auto got = ::read(state->in.native_handle(), buffer, size);
+    if (got >= 0) co_return static_cast<std::size_t>(got);
+    if (errno == EIO && !state->socket) co_return std::size_t{0};
+    if (errno == EINTR) continue;
+    if (!would_block(errno)) co_return stream_error("read", errno);
+    CO_CHECK_OK(co_await state->wait(state->in, stream_descriptor::wait_read, "read"));
+  }
+}
+
+Task<base::Result<base::Done>> Stream::wait_readable() {
+  const auto state = state_;
+  if (!state->in.is_open()) co_return closed_here("read");
+  co_return co_await state->wait(state->in, stream_descriptor::wait_read, "read");
+}
+
+Task<base::Result<base::Done>> Stream::write(std::string_view bytes) {
+  const auto state = state_;
+  while (!bytes.empty()) {
+    auto& writer = state->writer();
+    if (!writer.is_open() || state->write_closed) co_return closed_here("write");
+    const int fd = writer.native_handle();
+    const auto put = state->socket ? ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL)
+                                   : ::write(fd, bytes.data(), bytes.size());
+    if (put >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(put));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (!would_block(errno)) co_return stream_error("write", errno);
+    CO_CHECK_OK(co_await state->wait(writer, stream_descriptor::wait_write, "write"));
+  }
+  co_return base::Done{};
+}
+
+void Stream::close_write() {
+  boost::system::error_code ignored;
+  state_->write_closed = true;
+  if (!state_->both_ways) {
+    state_->out.close(ignored);
+  } else if (state_->socket && state_->in.is_open()) {
+    ::shutdown(state_->in.native_handle(), SHUT_WR);
+  }
+}
+
+void Stream::close() {
+  boost::system::error_code ignored;
+  state_->in.close(ignored);
+  state_->out.close(ignored);
+}
+
+void Stream::reset() {
+  if (state_->socket && state_->in.is_open()) {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(state_->in.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
+  close();
+}
+
+bool Stream::open() const { return state_->in.is_open() || state_->out.is_open(); }
+int Stream::read_descriptor() const {
+  return state_->in.is_open() ? state_->in.native_handle() : -1;
+}
+
+namespace {
+
+Task<base::Result<base::Done>> wait_connected(stream_descriptor& descriptor) {
+  const auto [failed] = co_await descriptor.async_wait(stream_descriptor::wait_write, kAsTuple);
+  if (failed) co_return stream_error("wait for the connection", failed.value());
+  int error_number = 0;
+  socklen_t size = sizeof error_number;
+  ::getsockopt(descriptor.native_handle(), SOL_SOCKET, SO_ERROR, &error_number, &size);
+  if (error_number != 0) co_return stream_error("connect", error_number);
+  co_return base::Done{};
+}
+
+}  // namespace
+
+Task<base::Result<std::shared_ptr<Stream>>> connect(base::Fd socket, std::string address, int port,
+                                                    base::Milliseconds timeout) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::inet_pton(AF_INET, address.c_str(), &to.sin_addr) != 1)
+    co_return base::error(base::ErrorCode::kInvalid, "not an IPv4 address: ", address);
+  const Executor executor = co_await asio::this_coro::executor;
+  make_non_blocking(socket.get());
+  const int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+    if (errno != EINPROGRESS) co_return stream_error("connect", errno);
+    stream_descriptor waiting(executor, socket.get());
+    const auto connected = co_await within(wait_connected(waiting), timeout);
+    waiting.release();
+    if (!connected)
+      co_return base::error(base::ErrorCode::kUnavailable, "connect: no answer within ",
+                            std::to_string(timeout.count()), " ms");
+    if (!*connected) co_return connected->error();
+  }
+  co_return Stream::over(executor, std::move(socket));
+}
+
+Task<base::Result<std::shared_ptr<Stream>>> connect(std::string address, int port,
+                                                    base::Milliseconds timeout) {
+  base::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) co_return stream_error("make a socket", errno);
+  co_return co_await connect(std::move(socket), std::move(address), port, timeout);
+}
+
+}  // namespace aio
