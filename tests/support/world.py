@@ -1,0 +1,241 @@
+"""A world for tests and the demo: real programs of ours as child processes, waited for by their
+ready files and ended by pid, and ways to look at what the machine still holds of them."""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77  # What ctest takes for "skipped" (SKIP_RETURN_CODE).
+OUTPUT_BYTES_MAX = 64 * 1024
+
+
+def programs_folder():
+    return pathlib.Path(os.environ.get("SANDFLEET_BIN", REPO / "build/dev/bin"))
+
+
+class NotInTime(AssertionError):
+    pass
+
+
+def wait_until(what, check, deadline_s=30.0, every_s=0.02):
+    """The first truthy value of check(); NotInTime with `what`, and the last value, otherwise."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = check()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise NotInTime(f"not within {deadline_s:g} s: {what() if callable(what) else what}")
+        time.sleep(every_s)
+
+
+@contextlib.contextmanager
+def temporary_folder(name):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"sandfleet-{name}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Program:
+    """One child process with its output in a file. Whoever starts it ends it: use `with`, or stop()."""
+
+    def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0):
+        self.name, self.log, self.ready_file = name, pathlib.Path(log), ready_file
+        if ready_file is not None:
+            pathlib.Path(ready_file).unlink(missing_ok=True)
+        with open(self.log, "ab") as output:
+            self.process = subprocess.Popen(
+                [str(programs_folder() / name), *map(str, arguments)],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env={**os.environ, **(env or {})}, start_new_session=True)
+        self.pid = self.process.pid
+        if ready_file is not None:
+            try:
+                wait_until(lambda: f"{name} ready\n{self.output()}", self._ready, deadline_s)
+            except AssertionError:
+                self.kill()
+                raise
+
+    def _ready(self):
+        if self.process.poll() is not None:
+            raise AssertionError(
+                f"{self.name} ended with {self.process.returncode} before it was ready:\n{self.output()}")
+        return pathlib.Path(self.ready_file).exists()
+
+    def output(self):
+        """The newest part of what it printed."""
+        with open(self.log, "rb") as log:
+            log.seek(max(0, os.path.getsize(self.log) - OUTPUT_BYTES_MAX))
+            return log.read().decode(errors="replace")
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def kill(self):
+        """As a crash: SIGKILL, and nothing of ours gets a say."""
+        if self.alive():
+            self.process.kill()
+        self.process.wait()
+
+    def stop(self, deadline_s=30.0):
+        """SIGTERM; the exit code. A program that does not end in time is an error, and killed."""
+        if self.alive():
+            self.process.terminate()
+        try:
+            code = self.process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not end {deadline_s:g} s after SIGTERM:\n{self.output()}")
+        report = next((line for line in self.output().splitlines()
+                       if "Sanitizer" in line or "runtime error:" in line), None)
+        assert report is None, f"{self.name}: {report}\n{self.output()}"
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.kill() if kind else self.stop()
+
+
+class Provider:
+    """sandfleet-local-e2b on free ports of 127.0.0.1, with its state in one folder."""
+
+    def __init__(self, folder, *arguments):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.state = self.folder / "state"
+        self.key_file = self.folder / "api-key"
+        if not self.key_file.exists():
+            self.key_file.touch(0o600)
+            self.key_file.write_text("e2b_" + secrets.token_hex(20) + "\n")
+        self.key = self.key_file.read_text().strip()
+        self.arguments, self.ports = arguments, (0, 0)
+        self.program = None
+        self.start()
+
+    def start(self):
+        """Also after a crash: on the same ports, as its clients know it."""
+        ready = self.folder / "ready"
+        self.program = Program(
+            "sandfleet-local-e2b", "--state", self.state, "--api-port", self.ports[0],
+            "--data-port", self.ports[1], "--api-key-file", self.key_file, "--ready-file", ready,
+            *self.arguments, log=self.folder / "provider.log", ready_file=ready)
+        self.api_url, self.data_url = _urls(ready.read_text())
+        self.ports = tuple(urllib.parse.urlsplit(url).port for url in (self.api_url, self.data_url))
+
+    def ask(self, method, path, body=None, key=None):
+        """(status, JSON or None) of one control-plane call."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[0], timeout=100)
+        with contextlib.closing(connection):
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"X-API-Key": key or self.key, "Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if text else None
+
+    def sandboxes(self):
+        """Every page of the list, running and paused, by id."""
+        found, token = {}, ""
+        while True:
+            connection = http.client.HTTPConnection("127.0.0.1", self.ports[0], timeout=30)
+            with contextlib.closing(connection):
+                connection.request("GET", "/v2/sandboxes?state=running,paused&limit=100"
+                                   + (f"&nextToken={token}" if token else ""), None, {"X-API-Key": self.key})
+                answer = connection.getresponse()
+                page = json.loads(answer.read())
+                assert answer.status == 200, page
+            found.update({item["sandboxID"]: item for item in page})
+            token = urllib.parse.quote(answer.getheader("X-Next-Token") or "")
+            if not token:
+                return found
+
+    def sdk_env(self):
+        return {"E2B_API_URL": self.api_url, "E2B_SANDBOX_URL": self.data_url, "E2B_API_KEY": self.key}
+
+    def close(self):
+        """Kills what still runs in it, then stops it, so that a failed test leaves nothing."""
+        with contextlib.suppress(Exception):
+            if not self.program.alive():
+                self.start()
+            for each in self.sandboxes():
+                self.ask("DELETE", f"/sandboxes/{each}")
+        self.program.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _urls(ready):
+    told = json.loads(ready)
+    return told["api_url"], told["data_url"]
+
+
+def mounts_under(folder):
+    """Mount points of this process's namespace beneath `folder`."""
+    with open("/proc/self/mountinfo") as table:
+        points = [line.split()[4] for line in table]
+    return [point for point in points if point == str(folder) or point.startswith(f"{folder}/")]
+
+
+def processes_of(folder):
+    """{pid: command line} of processes that speak of `folder` or live in a root beneath it."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            mounts = (entry / "mountinfo").read_text()
+            own_namespace = os.readlink(entry / "ns/mnt") != os.readlink("/proc/self/ns/mnt")
+            if str(folder) in command or (own_namespace and str(folder) in mounts):
+                found[int(entry.name)] = command
+    return found
+
+
+def cgroup2():
+    """Where a cgroup2 hierarchy is mounted, or None."""
+    with open("/proc/self/mountinfo") as table:
+        for line in table:
+            left, right = line.split(" - ")
+            if right.split()[0] == "cgroup2":
+                return pathlib.Path(left.split()[4])
+    return None
+
+
+def cgroups_named(part):
+    """Control groups whose own name contains `part`."""
+    root = cgroup2()
+    if root is None:
+        return []
+    return [path for path, folders, _ in os.walk(root) if part in os.path.basename(path)]
+
+
+def need_root():
+    """Sandboxes in their own user namespaces with id-mapped roots take root, for now."""
+    if os.geteuid() != 0:
+        print("skipped: starting sandboxes takes root on this machine, and this user is not root")
+        raise SystemExit(SKIPPED)
+
+
+def end_on_signals():
+    """SIGTERM and SIGHUP unwind like Ctrl-C, so that `with` blocks end what they started."""
+    def unwind(number, _):
+        raise KeyboardInterrupt(signal.Signals(number).name)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, unwind)
