@@ -29,7 +29,7 @@ class FakeTransport final : public Transport {
  private:
   base::Result<Answer, Failure> ask(const Request& request, std::stop_token stop);
   Reply play_out(const Request& request, const Sink& sink, base::Milliseconds timeout,
-                 bool timeout_is_idle, std::stop_token stop);
+                 std::stop_token stop);
 
   mutable std::mutex mutex_;
   Handler handler_;
