@@ -266,10 +266,12 @@ bool prepare(Exchange& exchange, const CurlOptions& options) {
 
 Reply outcome_of(Exchange& exchange, CURLcode code) {
   if (exchange.objection) return *std::move(exchange.objection);
-  if (code == CURLE_OK) return std::move(exchange.response);
+  // libcurl takes a connection that closes within the head for a reply without a body.
+  if (code == CURLE_OK && exchange.head_whole) return std::move(exchange.response);
+  if (code == CURLE_OK) code = CURLE_GOT_NOTHING;
   std::string message = exchange.what() + ": " + curl_easy_strerror(code);
   if (exchange.sent && exchange.head_whole) message += " (the reply broke off)";
-  const bool hopeless = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
+  const bool hopeless = !exchange.sent && code == CURLE_URL_MALFORMAT;
   return failure(hopeless ? ErrorCode::kInvalid : ErrorCode::kUnavailable, std::move(message),
                  exchange.sent);
 }
