@@ -1,6 +1,7 @@
 """A world for tests and the demo: real programs of ours as child processes, waited for by their
 ready files and ended by pid, and ways to look at what the machine still holds of them."""
 
+import base64
 import contextlib
 import http.client
 import json
@@ -9,6 +10,7 @@ import pathlib
 import secrets
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -184,6 +186,124 @@ class Provider:
 def _urls(ready):
     told = json.loads(ready)
     return told["api_url"], told["data_url"]
+
+
+def run_inside(provider, sandbox_id, command, background=False):
+    """A shell command through envd's Process.Start, as the default user: (exit code, stdout); the pid
+    when in the background."""
+    status, detail = provider.ask("GET", f"/sandboxes/{sandbox_id}")
+    assert status == 200, detail
+    asked = json.dumps({"process": {"cmd": "/bin/sh", "args": ["-c", command]}, "stdin": False}).encode()
+    connection = http.client.HTTPConnection("127.0.0.1", provider.ports[1], timeout=30)
+    with contextlib.closing(connection):
+        connection.request("POST", "/process.Process/Start", b"\0" + struct.pack(">I", len(asked)) + asked, {
+            "Content-Type": "application/connect+json", "Connect-Protocol-Version": "1",
+            "E2b-Sandbox-Id": sandbox_id, "E2b-Sandbox-Port": "49983",
+            "X-Access-Token": detail.get("envdAccessToken") or ""})
+        answer, output = connection.getresponse(), b""
+        assert answer.status == 200, (answer.status, answer.read())
+        while True:
+            flags, length = struct.unpack(">BI", answer.read(5))
+            message = json.loads(answer.read(length))
+            assert not flags & 2, f"ended before its process: {message}"
+            event = message["event"]
+            if background and "start" in event:
+                return event["start"]["pid"]
+            output += base64.b64decode(event.get("data", {}).get("stdout", ""))
+            if "end" in event:
+                return event["end"].get("exitCode", 0), output.decode()
+
+
+class Controller:
+    """sandfleet-controller on a folder of manifests, and the CLI beside it."""
+
+    def __init__(self, folder, *arguments):
+        self.folder = pathlib.Path(folder)
+        self.manifests, self.state = self.folder / "manifests", self.folder / "state"
+        self.manifests.mkdir(parents=True, exist_ok=True)
+        self.arguments, self.program = arguments, None
+
+    def start(self):
+        ready = self.folder / "ready"
+        self.program = Program(
+            "sandfleet-controller", "--manifests", self.manifests, "--state", self.state,
+            "--metrics-port", "0", "--ready-file", ready, *self.arguments,
+            log=self.folder / "controller.log", ready_file=ready)
+        return self
+
+    def declare(self, name, text):
+        """Writes a manifest as an editor would: whole, by rename."""
+        staged = self.manifests / f".{name}.staged"
+        staged.write_text(text)
+        staged.rename(self.manifests / f"{name}.yaml")
+
+    def remove(self, name):
+        (self.manifests / f"{name}.yaml").unlink()
+
+    def cli(self, *arguments):
+        done = subprocess.run([programs_folder() / "sandfleet", *map(str, arguments)],
+                              env={**os.environ, "SANDFLEET_STATE": str(self.state)},
+                              capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, f"sandfleet {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def sandboxes(self):
+        """{name: object} as the CLI prints them; works with and without a controller."""
+        listed = json.loads(self.cli("get", "sandboxes", "-o", "json"))
+        return {item["metadata"]["name"]: item for item in listed.get("items", [])}
+
+    def condition(self, name, kind="Ready"):
+        conditions = self.sandboxes().get(name, {}).get("status", {}).get("conditions", [])
+        return next((each for each in conditions if each["type"] == kind), {})
+
+    def is_ready(self, name):
+        return self.condition(name).get("status") == "True"
+
+    def wait_ready(self, *names, deadline_s=30.0):
+        def story():
+            return f"{', '.join(names)} Ready; {self.cli('get', 'sandboxes')}\n{self.program.output()}"
+        wait_until(story, lambda: all(self.is_ready(name) for name in names), deadline_s, 0.05)
+        return {name: self.sandboxes()[name]["status"]["sandboxID"] for name in names}
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, *_):
+        self.program.kill() if kind else self.program.stop()
+
+
+PROVIDER = """\
+apiVersion: sandfleet.dev/v1alpha1
+kind: SandboxProvider
+metadata: {{name: default}}
+spec:
+  api: {{url: "{provider.api_url}"}}
+  data: {{url: "{provider.data_url}", routing: Header}}
+  credentialsSecretRef: {{name: e2b-key}}
+  settleSeconds: {settle}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: e2b-key}}
+stringData: {{apiKey: "{key}"}}
+"""
+
+SANDBOX = """\
+apiVersion: sandfleet.dev/v1alpha1
+kind: Sandbox
+metadata: {{name: {name}}}
+spec:
+  template: {{id: {template}}}
+  desiredState: {desired}
+"""
+
+
+def provider_manifest(provider, key=None, settle=3):
+    return PROVIDER.format(provider=provider, key=key or provider.key, settle=settle)
+
+
+def sandbox_manifest(name, desired="Running", template="base-executor"):
+    return SANDBOX.format(name=name, desired=desired, template=template)
 
 
 def mounts_under(folder):

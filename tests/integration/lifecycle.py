@@ -1,0 +1,222 @@
+"""The whole product as processes: controller, provider and boxes, and what crashes do to them.
+Run one test: lifecycle.py NAME; without a name: their names."""
+
+import contextlib
+import pathlib
+import random
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import world  # noqa: E402
+from world import provider_manifest, run_inside, sandbox_manifest, wait_until  # noqa: E402
+
+
+@contextlib.contextmanager
+def whole_world(provider_up=True):
+    """A provider and a controller's folders, both empty; afterwards the machine holds nothing of them."""
+    with world.temporary_folder("integration") as folder:
+        with world.Provider(folder / "provider") as provider:
+            if not provider_up:
+                provider.program.stop()
+            yield provider, world.Controller(folder / "controller")
+        assert not world.processes_of(folder), f"processes left: {world.processes_of(folder)}"
+        assert not world.mounts_under(folder), f"mounts left: {world.mounts_under(folder)}"
+
+
+def created(provider):
+    """How many sandboxes were ever made, by the provider's own log of requests."""
+    status, log = provider.ask("GET", "/_local/requests")
+    assert status == 200, log
+    return [each for each in log["requests"]
+            if each["method"] == "POST" and each["path"].endswith("/sandboxes") and each["status"] == 201]
+
+
+def mutations(provider):
+    status, log = provider.ask("GET", "/_local/requests")
+    assert status == 200, log
+    return [f"{each['method']} {each['path']}" for each in log["requests"]
+            if each["method"] != "GET" and not each["path"].startswith("/_local")]
+
+
+def one_box_each(provider, names):
+    """The list shows every name once, and no other."""
+    found = sorted(each["metadata"].get("sandfleet.name") for each in provider.sandboxes().values())
+    return found == sorted(names)
+
+
+def delete_all(provider, controller, names):
+    for name in names:
+        controller.remove(name)
+    wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.program.output()}",
+               lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
+
+
+def test_a_manifest_becomes_a_live_sandbox_and_its_removal_leaves_nothing():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        controller.declare("two", sandbox_manifest("two", template="base"))
+        ids = controller.wait_ready("one", "two")
+        assert set(ids.values()) == set(provider.sandboxes())
+        assert run_inside(provider, ids["one"], "echo alive; whoami") == (0, "alive\nuser\n")
+        metadata = provider.sandboxes()[ids["one"]]["metadata"]
+        assert metadata["sandfleet.name"] == "one" and metadata["sandfleet.uid"], metadata
+        delete_all(provider, controller, ["one", "two"])
+        assert len(created(provider)) == 2
+
+
+def test_a_process_lives_across_pause_and_resume():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        box = controller.wait_ready("one")["one"]
+        pid = run_inside(provider, box, "i=0; while :; do i=$((i+1)); echo $i >/tmp/n; sleep 0.05; done", True)
+        run_before = controller.sandboxes()["one"]["status"]["run"]
+        controller.declare("one", sandbox_manifest("one", desired="Paused"))
+        wait_until(lambda: "paused\n" + controller.program.output(),
+                   lambda: provider.sandboxes()[box]["state"] == "paused")
+        wait_until("the status to say so", lambda: controller.condition("one", "Paused").get("status") == "True")
+        controller.declare("one", sandbox_manifest("one"))
+        assert controller.wait_ready("one")["one"] == box
+        status = controller.sandboxes()["one"]["status"]
+        assert status["run"] > run_before and status["incarnation"] == 1 and status["epoch"] == 1, status
+        assert run_inside(provider, box, f"kill -0 {pid}")[0] == 0
+        first = int(run_inside(provider, box, "cat /tmp/n")[1] or 0)
+        wait_until("counting on", lambda: int(run_inside(provider, box, "cat /tmp/n")[1] or 0) > first)
+        delete_all(provider, controller, ["one"])
+
+
+def test_a_controller_killed_at_any_moment_goes_on_with_the_same_sandboxes():
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    names = [f"box-{number}" for number in range(3)]
+    with whole_world() as (provider, controller):
+        controller.declare("provider", provider_manifest(provider))
+        for name in names:
+            controller.declare(name, sandbox_manifest(name))
+        seen = {}
+        for _ in range(7):
+            controller.start()
+            time.sleep(chance.uniform(0.02, 1.5))  # The moment of the crash, not a wait.
+            controller.program.kill()
+            for name, each in controller.sandboxes().items():
+                box = each.get("status", {}).get("sandboxID")
+                if box:
+                    assert seen.setdefault(name, box) == box, f"{name} went from {seen[name]} to {box}"
+        with controller:
+            ids = controller.wait_ready(*names)
+            assert all(ids[name] == seen.get(name, ids[name]) for name in names), (ids, seen)
+            wait_until(lambda: f"one box each: {provider.sandboxes()}", lambda: one_box_each(provider, names))
+            for kept in (*range(3),):
+                controller.program.kill()
+                controller.start()
+                assert controller.wait_ready(*names) == ids, kept
+            assert len(created(provider)) == len(names), mutations(provider)
+            delete_all(provider, controller, names)
+            assert len(created(provider)) == len(names), mutations(provider)
+
+
+def test_a_controller_killed_while_deleting_leaves_nothing():
+    names = ["one", "two", "three"]
+    with whole_world() as (provider, controller):
+        controller.declare("provider", provider_manifest(provider))
+        for name in names:
+            controller.declare(name, sandbox_manifest(name))
+        with controller:
+            controller.wait_ready(*names)
+            for name in names:
+                controller.remove(name)
+            wait_until("the first to go", lambda: len(provider.sandboxes()) < len(names), 40, 0.005)
+            controller.program.kill()
+            controller.start()
+            wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.program.output()}",
+                       lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
+
+
+def test_sigterm_touches_no_sandbox():
+    with whole_world() as (provider, controller):
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        controller.start()
+        box = controller.wait_ready("one")["one"]
+        before = provider.sandboxes()[box]
+        assert controller.program.stop() == 0
+        after = provider.sandboxes()[box]
+        assert (after["state"], after["startedAt"]) == ("running", before["startedAt"])
+        assert not [each for each in mutations(provider) if each.startswith("DELETE") or each.endswith("/pause")]
+        with controller:
+            assert controller.wait_ready("one")["one"] == box
+            delete_all(provider, controller, ["one"])
+
+
+def test_a_killed_provider_comes_back_with_its_sandboxes():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        box = controller.wait_ready("one")["one"]
+        pid = run_inside(provider, box, "sleep 1000", True)
+        provider.program.kill()
+        provider.start()
+        assert list(provider.sandboxes()) == [box]
+        assert run_inside(provider, box, f"kill -0 {pid}")[0] == 0
+        assert controller.wait_ready("one")["one"] == box
+        delete_all(provider, controller, ["one"])
+
+
+def test_a_wrong_key_is_said_and_its_cure_works():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider, key="e2b_" + "0" * 40))
+        controller.declare("one", sandbox_manifest("one"))
+        told = wait_until(
+            lambda: "a condition that speaks of the key; " + controller.cli("describe", "sandbox", "one"),
+            lambda: next((each for each in controller.sandboxes().get("one", {}).get("status", {}).get("conditions", [])
+                          if "key" in each["message"].lower() or "credential" in each["message"].lower()), None))
+        assert told["status"] != "True" and "e2b_0" not in told["message"], told
+        assert not provider.sandboxes()
+        controller.declare("provider", provider_manifest(provider))
+        controller.wait_ready("one")
+        assert provider.key not in controller.program.output()
+        delete_all(provider, controller, ["one"])
+
+
+def test_a_provider_that_is_down_is_waited_for():
+    with whole_world(provider_up=False) as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        wait_until("a condition about it", lambda: controller.condition("one").get("status") == "False")
+        provider.start()
+        controller.wait_ready("one", deadline_s=45)
+        delete_all(provider, controller, ["one"])
+        assert len(created(provider)) == 1
+
+
+def test_the_cli_pauses_resumes_and_terminates():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", "# kept\n" + sandbox_manifest("one"))
+        box = controller.wait_ready("one")["one"]
+        controller.cli("pause", "one")
+        wait_until("paused", lambda: provider.sandboxes()[box]["state"] == "paused")
+        controller.cli("resume", "one")
+        wait_until("resumed", lambda: provider.sandboxes()[box]["state"] == "running")
+        assert controller.wait_ready("one")["one"] == box
+        assert (controller.manifests / "one.yaml").read_text().startswith("# kept\n")
+        controller.cli("terminate", "one")
+        wait_until("terminated", lambda: not provider.sandboxes())
+        assert controller.sandboxes()["one"]["spec"]["desiredState"] == "Terminated"
+        assert "one" in controller.cli("get", "sandboxes") and controller.cli("events")
+
+
+def main():
+    tests = {name[len("test_"):]: run for name, run in globals().items() if name.startswith("test_")}
+    if len(sys.argv) < 2:
+        return print("\n".join(tests))
+    world.need_root()
+    world.end_on_signals()
+    tests[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    main()
