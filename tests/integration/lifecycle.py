@@ -46,10 +46,13 @@ def one_box_each(provider, names):
 
 
 def delete_all(provider, controller, names):
+    boxes = list(provider.sandboxes())
     for name in names:
         controller.remove(name)
     wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.program.output()}",
                lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
+    left = [group for box in boxes for group in world.cgroups_named(box)]
+    assert not left, f"cgroups left: {left}"
 
 
 def test_a_manifest_becomes_a_live_sandbox_and_its_removal_leaves_nothing():
@@ -109,7 +112,7 @@ def test_a_controller_killed_at_any_moment_goes_on_with_the_same_sandboxes():
             ids = controller.wait_ready(*names)
             assert all(ids[name] == seen.get(name, ids[name]) for name in names), (ids, seen)
             wait_until(lambda: f"one box each: {provider.sandboxes()}", lambda: one_box_each(provider, names))
-            for kept in (*range(3),):
+            for kept in range(3):
                 controller.program.kill()
                 controller.start()
                 assert controller.wait_ready(*names) == ids, kept
