@@ -1,0 +1,92 @@
+#include "local_e2b/box/blueprint.h"
+
+#include <sys/stat.h>
+
+namespace local_e2b {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_real_folder(const fs::path& path) {
+  std::error_code failed;
+  return fs::symlink_status(path, failed).type() == fs::file_type::directory;
+}
+
+bool is_within(const fs::path& inner, const fs::path& outer) {
+  const fs::path relative = inner.lexically_relative(outer);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+}  // namespace
+
+base::Json to_json(const Blueprint& plan) {
+  base::Json extra = base::Json::array();
+  for (const fs::path& lower : plan.extra_lowers) extra.push_back(lower.string());
+  return {{"id", plan.id},
+          {"folder", plan.folder.string()},
+          {"cgroup", plan.cgroup.string()},
+          {"executor", plan.executor.string()},
+          {"executorBakedIn", plan.executor_baked_in},
+          {"extraLowers", extra},
+          {"uidBase", plan.uid_base},
+          {"serverPid", plan.server_pid},
+          {"failAt", plan.fail_at}};
+}
+
+base::Result<Blueprint> blueprint_from_json(const base::Json& json) {
+  const auto id = base::text_at(json, "id");
+  const auto folder = base::text_at(json, "folder");
+  const auto cgroup = base::text_at(json, "cgroup");
+  const auto executor = base::text_at(json, "executor");
+  const auto uid_base = base::integer_at(json, "uidBase");
+  const auto server_pid = base::integer_at(json, "serverPid");
+  const base::Json* extra = base::array_at(json, "extraLowers");
+  if (!id || !folder || !cgroup || !executor || !uid_base || !server_pid || !extra)
+    return base::error(base::ErrorCode::kInvalid, "a part of the blueprint is missing");
+  Blueprint plan{*id, *folder, *cgroup, *executor};
+  plan.executor_baked_in = base::bool_at(json, "executorBakedIn").value_or(false);
+  for (const base::Json& lower : *extra)
+    if (lower.is_string()) plan.extra_lowers.emplace_back(lower.get<std::string>());
+  plan.uid_base = static_cast<uid_t>(*uid_base);
+  plan.server_pid = static_cast<pid_t>(*server_pid);
+  plan.fail_at = base::text_at(json, "failAt").value_or("");
+  return plan;
+}
+
+base::Json to_json(const StepFailure& failure) {
+  return {{"step", failure.step}, {"message", failure.message}};
+}
+
+std::vector<Overlay> overlays_of(const Blueprint& plan) {
+  // Hundreds of links that are quicker shown than copied.
+  static constexpr const char* kShared[] = {"/usr",          "/opt",    "/bin",
+                                            "/sbin",         "/lib",    "/lib32",
+                                            "/lib64",        "/libx32", "/etc/alternatives",
+                                            "/etc/ssl/certs"};
+  std::vector<Overlay> overlays;
+  const auto add = [&](const fs::path& source) {
+    const Overlay overlay{source, source.relative_path()};
+    if (is_real_folder(source) &&
+        std::find(overlays.begin(), overlays.end(), overlay) == overlays.end())
+      overlays.push_back(overlay);
+  };
+  for (const char* source : kShared) add(source);
+  for (const fs::path& source : plan.extra_lowers) add(source);
+  return overlays;
+}
+
+std::optional<std::string> objection_to_lower(const fs::path& lower, const fs::path& state) {
+  const fs::path plain = lower.lexically_normal();
+  if (!lower.is_absolute() || plain != lower || !plain.has_filename())
+    return "it must be an absolute path without '..', '.' or a slash at its end";
+  if (!is_real_folder(lower)) return "it is not a folder on this machine";
+  for (const char* own :
+       {"/proc", "/sys", "/dev", "/run", "/etc", "/home", "/root", "/tmp", "/var"})
+    if (plain == own) return "a box has its own; name a folder inside it";
+  for (const char* own : {"/proc", "/sys", "/dev", "/run"})
+    if (is_within(plain, own)) return "it is inside a folder of which a box has its own";
+  if (is_within(state, plain) || is_within(plain, state))
+    return "it would show the files of other boxes; keep the state folder apart from it";
+  return std::nullopt;
+}
+
+}  // namespace local_e2b

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "libs/base/json.h"
+#include "libs/base/result.h"
+
+// What the server tells the builder, and how the builder's steps are run and reported.
+namespace local_e2b {
+
+struct Blueprint {
+  std::string id;
+  std::filesystem::path folder, cgroup, executor;
+  bool executor_baked_in = false;
+  std::vector<std::filesystem::path> extra_lowers;
+  uid_t uid_base = 0;  // Owner of what root owns inside; user ids go up from here.
+  pid_t server_pid = 0;
+  std::string fail_at;
+
+  bool operator==(const Blueprint&) const = default;
+};
+base::Json to_json(const Blueprint& plan);
+base::Result<Blueprint> blueprint_from_json(const base::Json& json);
+
+// A folder of the host that a box sees through an overlay of its own.
+struct Overlay {
+  std::filesystem::path source;  // On the host.
+  std::filesystem::path target;  // In the box, relative to its root.
+  bool operator==(const Overlay&) const = default;
+};
+// /usr and /opt, what the host keeps beside /usr instead of inside it, two big folders of /etc, and
+// the extra ones; only folders that are there.
+std::vector<Overlay> overlays_of(const Blueprint& plan);
+
+// Why a folder may not be shown to boxes; nothing when it may.
+std::optional<std::string> objection_to_lower(const std::filesystem::path& lower,
+                                              const std::filesystem::path& state);
+
+template <typename Context>
+struct Step {
+  const char* name;
+  base::Result<base::Done> (*run)(Context&);
+};
+
+struct StepFailure {
+  std::string step, message;
+};
+base::Json to_json(const StepFailure& failure);
+
+// Runs them in order until one fails; `fail_at` names one that fails without being run.
+template <typename Context, std::size_t kCount>
+std::optional<StepFailure> run_steps(const Step<Context> (&steps)[kCount], Context& context,
+                                     const std::string& fail_at) {
+  for (const Step<Context>& step : steps) {
+    if (fail_at == step.name) return StepFailure{step.name, "told to fail here"};
+    if (auto done = step.run(context); !done) return StepFailure{step.name, done.error().message};
+  }
+  return std::nullopt;
+}
+
+template <typename Context, std::size_t kCount>
+void add_names(const Step<Context> (&steps)[kCount], std::vector<std::string>& names) {
+  for (const Step<Context>& step : steps) names.emplace_back(step.name);
+}
+
+}  // namespace local_e2b

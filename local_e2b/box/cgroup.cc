@@ -1,0 +1,135 @@
+#include "local_e2b/box/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "libs/base/files.h"
+
+namespace local_e2b {
+namespace fs = std::filesystem;
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+// The kernel wakes pollers of cgroup.events when it changes; the cap is for a wake-up that was
+// missed between the read and the poll.
+constexpr base::Milliseconds kPollMax{20};
+
+base::Milliseconds left_until(Steady::time_point deadline) {
+  return std::chrono::duration_cast<base::Milliseconds>(deadline - Steady::now());
+}
+
+// Folders of a cgroup tree, children before their parents. A box chooses how deep and wide its own
+// tree is, within the kernel's limits, so this walks without recursion.
+std::vector<fs::path> tree_from_leaves(const fs::path& top) {
+  std::vector<fs::path> found{top};
+  for (std::size_t next = 0; next < found.size(); ++next) {
+    std::error_code failed;
+    for (fs::directory_iterator entry(found[next], failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      std::error_code gone;
+      if (entry->is_directory(gone)) found.push_back(entry->path());
+    }
+  }
+  return {found.rbegin(), found.rend()};
+}
+
+}  // namespace
+
+bool has_line(const std::string& events, const std::string& line) {
+  return ("\n" + events).find("\n" + line + "\n") != std::string::npos;
+}
+
+base::Result<base::Done> Cgroup::make(uid_t owner) const {
+  CHECK_OK(base::make_folders(path_, 0755));
+  // Delegation as the kernel's cgroup-v2 text describes it: the folder and these three files.
+  for (const char* file : {"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"}) {
+    const fs::path owned = *file ? path_ / file : path_;
+    if (::chown(owned.c_str(), owner, owner) != 0)
+      return base::errno_error("give away", owned, errno);
+  }
+  return base::Done{};
+}
+
+base::Result<base::Fd> Cgroup::open() const {
+  base::Fd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return base::errno_error("open", path_, errno);
+  return folder;
+}
+
+bool Cgroup::exists() const { return ::access(path_.c_str(), F_OK) == 0; }
+
+base::Result<base::Done> Cgroup::write(const char* file, const char* text) const {
+  const fs::path target = path_ / file;
+  base::Fd opened(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!opened) return base::errno_error("write", target, errno);
+  return base::write_all(opened.get(), text);
+}
+
+base::Result<base::Done> Cgroup::wait_for(const std::string& line,
+                                          base::Milliseconds at_most) const {
+  const fs::path file = path_ / "cgroup.events";
+  const auto deadline = Steady::now() + at_most;
+  base::Fd events(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!events) return base::errno_error("read", file, errno);
+  for (;;) {
+    char text[256];
+    const ssize_t got = ::pread(events.get(), text, sizeof text, 0);
+    if (got < 0 && errno == ENODEV) return base::errno_error("read", file, ENOENT);  // Removed.
+    if (got < 0 && errno != EINTR) return base::errno_error("read", file, errno);
+    if (got > 0 && has_line(std::string(text, static_cast<std::size_t>(got)), line))
+      return base::Done{};
+    const base::Milliseconds left = left_until(deadline);
+    if (left <= base::Milliseconds(0))
+      return base::error(base::ErrorCode::kUnavailable, file.string(), " did not say \"", line,
+                         "\" within ", std::to_string(at_most.count()),
+                         " ms: a process in it may be stuck in the kernel (state D)");
+    pollfd changed{events.get(), POLLPRI, 0};
+    ::poll(&changed, 1, static_cast<int>(std::min(left, kPollMax).count()));
+  }
+}
+
+base::Result<base::Done> Cgroup::freeze(base::Milliseconds at_most) const {
+  CHECK_OK(write("cgroup.freeze", "1"));
+  auto still = wait_for("frozen 1", at_most);
+  // Half of a box that stands still would be worse than one that runs.
+  if (!still) (void)write("cgroup.freeze", "0");
+  return still;
+}
+
+base::Result<base::Done> Cgroup::thaw(base::Milliseconds at_most) const {
+  CHECK_OK(write("cgroup.freeze", "0"));
+  return wait_for("frozen 0", at_most);
+}
+
+bool Cgroup::frozen() const {
+  const auto events = base::read_file(path_ / "cgroup.events");
+  return events && has_line(*events, "frozen 1");
+}
+
+base::Result<base::Done> Cgroup::kill(base::Milliseconds at_most) const {
+  CHECK_OK(write("cgroup.kill", "1"));
+  return wait_for("populated 0", at_most);
+}
+
+base::Result<base::Done> Cgroup::remove(base::Milliseconds at_most) const {
+  const auto deadline = Steady::now() + at_most;
+  for (;;) {
+    int failure = 0;
+    for (const fs::path& folder : tree_from_leaves(path_))
+      if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) failure = errno;
+    if (failure == 0) return base::Done{};
+    // A dying process keeps its cgroup busy for a moment after it stopped counting as a member.
+    if (failure != EBUSY || left_until(deadline) <= base::Milliseconds(0))
+      return base::errno_error("remove cgroup", path_, failure);
+    ::poll(nullptr, 0, 1);
+  }
+}
+
+}  // namespace local_e2b

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+
+#include "libs/base/clock.h"
+#include "libs/base/fd.h"
+#include "libs/base/result.h"
+
+// One cgroup2 folder of a box. Freezing and killing need no controller, so they work where the
+// controllers are still on version 1.
+namespace local_e2b {
+
+class Cgroup {
+ public:
+  explicit Cgroup(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // Made when it is missing. `owner` may add processes and folders beneath it, but neither freeze
+  // nor kill the whole of it.
+  base::Result<base::Done> make(uid_t owner) const;
+  base::Result<base::Fd> open() const;  // For CLONE_INTO_CGROUP.
+  bool exists() const;
+
+  // Return once every process beneath it stands still, or runs again.
+  base::Result<base::Done> freeze(base::Milliseconds at_most) const;
+  base::Result<base::Done> thaw(base::Milliseconds at_most) const;
+  bool frozen() const;
+  // Returns once no process is left in it or beneath it; frozen ones die as well.
+  base::Result<base::Done> kill(base::Milliseconds at_most) const;
+  // Removes it and what the box made beneath it. All of it must be empty of processes.
+  base::Result<base::Done> remove(base::Milliseconds at_most) const;
+
+ private:
+  base::Result<base::Done> write(const char* file, const char* text) const;
+  // Waits for the line "<key> <value>" in cgroup.events.
+  base::Result<base::Done> wait_for(const std::string& line, base::Milliseconds at_most) const;
+
+  std::filesystem::path path_;
+};
+
+// Whether `events`, the text of a cgroup.events file, has that line.
+bool has_line(const std::string& events, const std::string& line);
+
+}  // namespace local_e2b

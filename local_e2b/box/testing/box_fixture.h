@@ -1,0 +1,39 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "local_e2b/box/box.h"
+
+namespace local_e2b {
+
+// Polls until it holds; false after ten seconds.
+bool comes_true(const std::function<bool()>& condition);
+
+// Real boxes on this machine, each with testing/shell_init.cc as its executor. Skips, naming the
+// reason, where the machine cannot hold boxes. What a test leaves is destroyed after it.
+class BoxTest : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  BoxSettings settings() const;
+  BoxRecord make(const std::string& id);
+  // What a shell command prints inside, as root of the box.
+  std::string run(const BoxRecord& box, const std::string& command);
+
+  // Reasons why something of boxes is still there: cgroups, folders, mounts of the host's; empty
+  // when nothing is.
+  std::string leftovers() const;
+
+  Capabilities machine_;
+  std::filesystem::path state_;
+  std::string cgroup_name_;
+  std::unique_ptr<Boxes> boxes_;
+};
+
+}  // namespace local_e2b
