@@ -62,7 +62,8 @@ class FakeCloud final : public Cloud {
   void set_longest_run(base::Milliseconds longest);
   void refuse_template(const std::string& template_id);
   void hide_tokens(bool hidden);  // Handles by GET carry none.
-  // Run without the lock, so they may call back, change resources or throw.
+  // Run without the lock, so they may call back, change resources or throw. A create's `before` has
+  // no id yet; its `after` has the id of what came of it, if anything did.
   void before(std::function<void(Operation, const std::string& id)> hook);
   void after(std::function<void(Operation, const std::string& id)> hook);
   void on_change(std::function<void(const std::string& id, Change)> hook);
@@ -75,7 +76,7 @@ class FakeCloud final : public Cloud {
   // --- What a test looks at.
   struct Call {
     Operation operation;
-    std::string id;  // Empty for create and list.
+    std::string id;  // Empty for list, and for a create of which nothing came.
     base::Moment at;
     std::optional<base::ErrorCode> failed = {};
   };
@@ -117,14 +118,14 @@ class FakeCloud final : public Cloud {
 
  private:
   struct Box {
-    SandboxInfo info;
+    SandboxInfo info;  // Its times are filled in when someone looks.
     NewSandbox wanted;
     bool alive = true;
-    base::Moment since{};                      // When it came to be.
-    std::optional<base::Moment> gone = {};     // When it ceased to be.
-    base::Moment run_start{}, lease_end{};     // Of the present run.
-    std::optional<base::WallTime> saved = {};  // The newest snapshot.
-    int run = 0;
+    base::Moment since{};                    // When it came to be.
+    std::optional<base::Moment> gone = {};   // When it ceased to be.
+    base::Moment run_start{}, lease_end{};   // Of the present or last run.
+    std::optional<base::Moment> saved = {};  // The newest snapshot.
+    int run = 1;
   };
   struct Late {
     base::Moment at;
@@ -140,35 +141,50 @@ class FakeCloud final : public Cloud {
     Change change;
   };
 
+  template <typename Outcome>
+  struct Verb {
+    Operation operation;
+    std::string id;
+    std::function<Outcome()> effect;
+    std::function<std::optional<Outcome>(const Fault&)> special;  // Its own way to suffer a fault.
+  };
+  template <typename Outcome>
+  Outcome call(const Verb<Outcome>& verb);
+  template <typename Outcome>
+  Outcome perform(const Verb<Outcome>& verb);
+
+  // All below run under the lock.
   std::optional<Fault> draw(Operation operation);
   void catch_up();
   void expire(Box& box);
-  Box* find_live(const std::string& id);
+  Box* find_alive(const std::string& id);
+  SandboxInfo look(const Box& box) const;
   base::WallTime wall_at(base::Moment moment) const;
-  base::Moment present() const { return moment_; }
-  std::string add(const NewSandbox& wanted);
+  void set_lease(Box& box, base::Seconds timeout);
   void become(Box& box, Change change);
-  void save(Box& box);
-  void drop(Box& box);
+  void pause_box(Box& box);
+  void roll_back(Box& box);
+  void drop(Box& box, Change change);
+  Handle handle_of(const Box& box) const;
+  std::size_t running_count() const;
+  std::optional<CreateFailure> objection_to(const NewSandbox& wanted) const;
+  Box& add(const NewSandbox& wanted);
+  std::vector<SandboxInfo> listed(const Filter& filter) const;
   base::Result<KillAnswer> do_kill(const std::string& id);
   base::Result<PauseAnswer> do_pause(const std::string& id);
   base::Result<Connected> do_connect(const std::string& id, base::Seconds timeout);
   base::Result<base::Done> do_extend(const std::string& id, base::Seconds timeout);
-  base::Result<base::Done> roll_back(const std::string& id);
-  Handle handle_of(const Box& box) const;
-  std::size_t running_count() const;
 
-  template <typename Outcome>
-  Outcome call(Operation operation, const std::string& id, std::function<Outcome()> effect,
-               std::function<std::optional<Outcome>(const Fault&)> special);
+  void tell_news();  // Without the lock.
+  void run_callbacks_until(std::stop_token stop);
 
   const base::Clock& clock_;
-  const base::WallTime wall_start_;
   const base::Moment start_;
+  const base::WallTime wall_start_;
   mutable std::mutex mutex_;
-  base::Moment moment_;  // How far the world has come.
-  std::map<std::string, Box> boxes_;
-  std::size_t created_ = 0;
+  base::Moment moment_;                             // How far the world has come.
+  base::Moment next_expiry_ = base::Moment::max();  // No lease ends before.
+  std::map<std::string, Box> boxes_;                // Dead ones too.
   std::vector<Late> late_;
   std::map<Operation, std::deque<Fault>> scripted_;
   std::vector<Chance> chances_;
