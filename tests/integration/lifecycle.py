@@ -13,10 +13,10 @@ from world import provider_manifest, run_inside, sandbox_manifest, wait_until  #
 
 
 @contextlib.contextmanager
-def whole_world(provider_up=True):
+def whole_world(*provider_arguments, provider_up=True):
     """A provider and a controller's folders, both empty; afterwards the machine holds nothing of them."""
     with world.temporary_folder("integration") as folder:
-        with world.Provider(folder / "provider") as provider:
+        with world.Provider(folder / "provider", *provider_arguments) as provider:
             if not provider_up:
                 provider.program.stop()
             yield provider, world.Controller(folder / "controller")
@@ -119,6 +119,32 @@ def test_a_controller_killed_at_any_moment_goes_on_with_the_same_sandboxes():
             assert len(created(provider)) == len(names), mutations(provider)
             delete_all(provider, controller, names)
             assert len(created(provider)) == len(names), mutations(provider)
+
+
+def test_lost_and_late_answers_under_crashes_make_no_second_sandbox_and_lose_none():
+    seed = time.time_ns() % 1_000_000
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    names = ["one", "two", "three"]
+    faults = ["--seed", str(seed), "--fault", "create:lost-reply:p=0.3", "--fault", "create:late-effect:p=0.3:ms=700",
+              "--fault", "connect:lost-reply:p=0.3", "--fault", "kill:lost-reply:p=0.3", "--fault", "list:lost-reply:p=0.1"]
+    with whole_world(*faults) as (provider, controller):
+        controller.declare("provider", provider_manifest(provider, settle=2))
+        for name in names:
+            controller.declare(name, sandbox_manifest(name, template=chance.choice(["base", "base-executor"])))
+        for _ in range(4):
+            controller.start()
+            time.sleep(chance.uniform(0.05, 1.0))  # The moment of the crash, not a wait.
+            controller.program.kill()
+        with controller:
+            controller.wait_ready(*names, deadline_s=40)
+            wait_until(lambda: f"one box each: {provider.sandboxes()}", lambda: one_box_each(provider, names), 20)
+            for name in names:
+                controller.remove(name)
+            controller.program.kill()
+            controller.start()
+            wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.program.output()}",
+                       lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
 
 
 def test_a_controller_killed_while_deleting_leaves_nothing():
