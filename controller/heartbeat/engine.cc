@@ -1,0 +1,204 @@
+#include "controller/heartbeat/engine.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace controller {
+namespace {
+
+using Milliseconds = base::Milliseconds;
+constexpr Milliseconds kStepMax{1'000};
+
+struct Entry {
+  Heartbeats::Beat beat = {};
+  base::Moment due = {}, lease_end = {};
+  int failures = 0;
+  std::uint64_t turn = 0;  // Of the beat in flight; 0: none.
+};
+
+struct Send {
+  Heartbeats::Beat beat;
+  std::uint64_t turn;
+  base::Moment sent;
+  Milliseconds lateness;
+};
+
+}  // namespace
+
+struct Engine::State {
+  State(const base::Clock& clock, EngineOptions options, News news)
+      : clock(clock), options(options), news(std::move(news)) {}
+
+  // A share of `whole`, so that beats which began together drift apart.
+  Milliseconds part(Milliseconds whole, double least, double most) {
+    const double share = std::uniform_real_distribution(least, most)(random);
+    return Milliseconds(static_cast<std::int64_t>(static_cast<double>(whole.count()) * share));
+  }
+  void unlist(const std::string& uid, const Entry& entry) {
+    by_due.erase({entry.due, uid});
+    by_urgency.erase({entry.lease_end, uid});
+  }
+  void schedule(const std::string& uid, Entry& entry, base::Moment due) {
+    unlist(uid, entry);
+    entry.due = due;
+    by_due.emplace(due, uid);
+    changed.notify_all();
+  }
+  std::vector<Send> take_due();
+  void answered(const Send& send, const base::Result<base::Done>& result);
+  bool settle(const Send& send, const base::Result<base::Done>& result);
+
+  const base::Clock& clock;
+  const EngineOptions options;
+  const News news;
+  mutable std::mutex mutex;
+  std::condition_variable_any changed;
+  std::map<std::string, Entry> entries;
+  // An entry is in the first until it is due, then in the second until it has a place in flight.
+  std::set<std::pair<base::Moment, std::string>> by_due, by_urgency;
+  std::map<std::string, std::size_t> flying;  // By UID; outlives a dropped entry.
+  std::size_t in_flight = 0;
+  std::uint64_t turns = 0;
+  std::minstd_rand random{std::random_device{}()};
+};
+
+Engine::Engine(const base::Clock& clock, EngineOptions options, News news)
+    : state_(std::make_shared<State>(clock, options, std::move(news))) {}
+Engine::~Engine() = default;
+
+void Engine::keep(const Beat& beat) {
+  std::lock_guard lock(state_->mutex);
+  const auto [found, is_new] = state_->entries.try_emplace(beat.uid);
+  Entry& entry = found->second;
+  const bool same = !is_new && entry.beat.id == beat.id;
+  const bool sooner = !same || beat.interval < entry.beat.interval;
+  entry.beat = beat;
+  if (!sooner) return;
+  const base::Moment now = state_->clock.now();
+  if (!same) {
+    state_->unlist(beat.uid, entry);
+    entry.lease_end = now + beat.left.value_or(beat.timeout);
+    entry.turn = 0;
+  }
+  if (entry.turn != 0) return;  // Its answer schedules the next.
+  const bool urgent = entry.lease_end - now < 2 * beat.interval;
+  state_->schedule(beat.uid, entry, urgent ? now : now + state_->part(beat.interval, 0, 1));
+}
+
+void Engine::drop(const std::string& uid) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->entries.find(uid);
+  if (found == state_->entries.end()) return;
+  state_->unlist(uid, found->second);
+  state_->entries.erase(found);
+}
+
+void Engine::drain(const std::string& uid) {
+  drop(uid);
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [&] { return !state_->flying.contains(uid); });
+}
+
+// Due beats are ordered by the lease that they save, and leave while there are places.
+std::vector<Send> Engine::State::take_due() {
+  const base::Moment now = clock.now();
+  while (!by_due.empty() && by_due.begin()->first <= now) {
+    const std::string uid = by_due.begin()->second;
+    by_due.erase(by_due.begin());
+    by_urgency.emplace(entries.at(uid).lease_end, uid);
+  }
+  std::vector<Send> sends;
+  while (!by_urgency.empty() && in_flight < options.in_flight_max) {
+    const std::string uid = by_urgency.begin()->second;
+    by_urgency.erase(by_urgency.begin());
+    Entry& entry = entries.at(uid);
+    entry.turn = ++turns;
+    ++in_flight;
+    ++flying[uid];
+    sends.push_back({entry.beat, entry.turn, now, now - entry.due});
+  }
+  return sends;
+}
+
+// True: the sandbox was not there, or between two states.
+bool Engine::State::settle(const Send& send, const base::Result<base::Done>& result) {
+  std::lock_guard lock(mutex);
+  const std::string& uid = send.beat.uid;
+  --in_flight;
+  if (--flying[uid] == 0) flying.erase(uid);
+  changed.notify_all();
+  const auto found = entries.find(uid);
+  if (found == entries.end() || found->second.turn != send.turn) return false;
+  Entry& entry = found->second;
+  entry.turn = 0;
+  const base::Moment now = clock.now();
+  const Milliseconds interval = entry.beat.interval;
+  if (result) {
+    entry.failures = 0;
+    entry.lease_end = std::max(entry.lease_end, send.sent + entry.beat.timeout);
+    schedule(uid, entry, std::max(now, send.sent + part(interval, 0.85, 1)));
+    return false;
+  }
+  const bool missed = result.error().code == base::ErrorCode::kNotFound ||
+                      result.error().code == base::ErrorCode::kConflict;
+  const auto growing = options.retry_min * (1 << std::min(entry.failures++, 10));
+  auto delay = missed ? interval : part(std::min<Milliseconds>(interval, growing), 0.5, 1);
+  if (result.error().retry_after) delay = std::max(delay, *result.error().retry_after);
+  schedule(uid, entry, now + delay);
+  return missed;
+}
+
+void Engine::State::answered(const Send& send, const base::Result<base::Done>& result) {
+  if (settle(send, result)) news.missed(send.beat.uid);
+}
+
+base::Moment Engine::step() {
+  std::vector<Send> sends;
+  {
+    std::lock_guard lock(state_->mutex);
+    sends = state_->take_due();
+  }
+  for (const Send& send : sends) {
+    state_->news.sent(send.lateness);
+    // `send` holds the gate, so that it lives until the answer is here.
+    send.beat.gate->as(Priority::kHeartbeat)
+        .start_extend(send.beat.id, send.beat.timeout,
+                      [state = state_, send](const base::Result<base::Done>& result) {
+                        state->answered(send, result);
+                      });
+  }
+  std::lock_guard lock(state_->mutex);
+  const base::Moment latest = state_->clock.now() + kStepMax;
+  return state_->by_due.empty() ? latest : std::min(latest, state_->by_due.begin()->first);
+}
+
+void Engine::run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    const base::Moment next = step();
+    std::unique_lock lock(state_->mutex);
+    const auto due = [&] {
+      if (!state_->by_urgency.empty() && state_->in_flight < state_->options.in_flight_max)
+        return true;
+      return !state_->by_due.empty() && state_->by_due.begin()->first <= state_->clock.now();
+    };
+    const auto wait = std::max(Milliseconds(1), next - state_->clock.now());
+    state_->changed.wait_for(lock, stop, wait, due);
+  }
+}
+
+Engine::Stats Engine::stats() const {
+  std::lock_guard lock(state_->mutex);
+  Stats stats{.kept = state_->entries.size(), .in_flight = state_->in_flight};
+  const base::Moment now = state_->clock.now();
+  for (const auto& [uid, entry] : state_->entries)
+    stats.margin = std::min(stats.margin.value_or(Milliseconds::max()), entry.lease_end - now);
+  return stats;
+}
+
+}  // namespace controller

@@ -1,0 +1,71 @@
+#include "controller/operations/pool.h"
+
+#include <utility>
+
+namespace controller {
+
+Pool::Pool(PoolOptions options, std::function<void(const api::Key&)> finished)
+    : options_(options), finished_(std::move(finished)) {
+  for (std::size_t i = 0; i < options_.threads; ++i)
+    threads_.emplace_back([this](std::stop_token stop) { work(stop); });
+}
+
+Pool::~Pool() {
+  drain(base::Milliseconds(0));
+  for (auto& thread : threads_) thread.request_stop();
+}
+
+bool Pool::start(Operation operation) {
+  std::lock_guard lock(mutex_);
+  if (stopping_ || waiting_.size() >= options_.waiting_max) return false;
+  if (!running_.try_emplace(operation.uid, operation.name, operation.finishes, std::stop_source())
+           .second)
+    return false;
+  waiting_.push_back(std::move(operation));
+  changed_.notify_all();
+  return true;
+}
+
+std::optional<std::string> Pool::running(const std::string& uid) const {
+  std::lock_guard lock(mutex_);
+  const auto found = running_.find(uid);
+  if (found == running_.end()) return std::nullopt;
+  return found->second.name;
+}
+
+std::size_t Pool::size() const {
+  std::lock_guard lock(mutex_);
+  return running_.size();
+}
+
+void Pool::drain(base::Milliseconds grace) {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  for (const auto& operation : waiting_) running_.erase(operation.uid);
+  waiting_.clear();
+  for (auto& [uid, running] : running_)
+    if (!running.finishes) running.stop.request_stop();
+  changed_.wait_for(lock, grace, [this] { return active_ == 0; });
+  for (auto& [uid, running] : running_) running.stop.request_stop();
+}
+
+void Pool::work(std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return !waiting_.empty(); })) {
+    Operation operation = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++active_;
+    const std::stop_token cut = running_.at(operation.uid).stop.get_token();
+    lock.unlock();
+    operation.work(cut);
+    lock.lock();
+    --active_;
+    running_.erase(operation.uid);
+    changed_.notify_all();
+    lock.unlock();
+    finished_(operation.key);
+    lock.lock();
+  }
+}
+
+}  // namespace controller

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "controller/operations/operations.h"
+#include "libs/base/clock.h"
+
+namespace controller {
+
+struct PoolOptions {
+  std::size_t threads = 32;
+  std::size_t waiting_max = 200'000;
+};
+
+// Operations on a fixed number of threads.
+class Pool final : public Operations {
+ public:
+  // `finished` runs on a thread of the pool after each one.
+  Pool(PoolOptions options, std::function<void(const api::Key&)> finished);
+  ~Pool() override;
+
+  bool start(Operation operation) override;
+  std::optional<std::string> running(const std::string& uid) const override;
+  std::size_t size() const;
+
+  // Takes no more, drops what has not begun, cuts short what may be, and waits for the rest, at
+  // most `grace`.
+  void drain(base::Milliseconds grace);
+
+ private:
+  struct Running {
+    std::string name;
+    bool finishes;
+    std::stop_source stop;
+  };
+  void work(std::stop_token stop);
+
+  const PoolOptions options_;
+  const std::function<void(const api::Key&)> finished_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Operation> waiting_;
+  std::map<std::string, Running> running_;  // By UID; the waiting ones too.
+  std::size_t active_ = 0;
+  bool stopping_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace controller

@@ -1,0 +1,70 @@
+#include "controller/operations/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+
+namespace controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+Operation operation(const std::string& uid, std::function<void(std::stop_token)> work,
+                    bool finishes = false) {
+  return {{"default", uid}, uid, "Create", std::move(work), finishes};
+}
+
+TEST(Pool, RunsOneOperationPerSandboxAndReportsItsEnd) {
+  std::latch go(1), ended(1);
+  Pool pool({.threads = 2}, [&](const api::Key& key) {
+    EXPECT_EQ(key.name, "u1");
+    ended.count_down();
+  });
+  ASSERT_TRUE(pool.start(operation("u1", [&](std::stop_token) { go.wait(); })));
+  EXPECT_EQ(pool.running("u1"), "Create");
+  EXPECT_FALSE(pool.start(operation("u1", [](std::stop_token) {})));
+  go.count_down();
+  ended.wait();
+  EXPECT_EQ(pool.running("u1"), std::nullopt);
+}
+
+TEST(Pool, RefusesWhenItIsFull) {
+  std::latch go(1), begun(1);
+  Pool pool({.threads = 1, .waiting_max = 1}, [](const api::Key&) {});
+  ASSERT_TRUE(pool.start(operation("u1", [&](std::stop_token) {
+    begun.count_down();
+    go.wait();
+  })));
+  begun.wait();
+  EXPECT_TRUE(pool.start(operation("u2", [](std::stop_token) {})));
+  EXPECT_FALSE(pool.start(operation("u3", [](std::stop_token) {})));
+  go.count_down();
+}
+
+TEST(Pool, DrainCutsShortWhatMayBeAndWaitsForTheRest) {
+  std::latch begun(2), cut(1), go(1);
+  std::atomic<bool> finished = false;
+  Pool pool({.threads = 2}, [](const api::Key&) {});
+  pool.start(operation("prepare", [&](std::stop_token stop) {
+    begun.count_down();
+    std::stop_callback on_stop(stop, [&] { cut.count_down(); });
+    cut.wait();
+    go.count_down();
+  }));
+  pool.start(operation(
+      "pause",
+      [&](std::stop_token stop) {
+        begun.count_down();
+        go.wait();
+        finished = !stop.stop_requested();
+      },
+      true));
+  begun.wait();
+  pool.drain(30s);
+  EXPECT_TRUE(finished);
+  EXPECT_FALSE(pool.start(operation("late", [](std::stop_token) {})));
+}
+
+}  // namespace
+}  // namespace controller

@@ -1,0 +1,372 @@
+#include "controller/reconcile/decide.h"
+
+#include <algorithm>
+#include <set>
+
+#include "controller/reconcile/identity.h"
+#include "libs/api/reasons.h"
+
+namespace controller {
+namespace {
+
+constexpr base::Milliseconds kLookAgain{2'000};  // Between looks for what is expected to change.
+
+bool has_finalizer(const api::Sandbox& wanted) {
+  return std::ranges::find(wanted.metadata.finalizers, api::kFinalizer) !=
+         wanted.metadata.finalizers.end();
+}
+
+Wait wait(std::string_view reason, std::string why, base::Milliseconds again = kLookAgain) {
+  return Wait{std::string(reason), std::move(why), again};
+}
+
+// A step that may fail again waits out its delay first, unless the resource has changed since.
+Action unless_held(const Observation& seen, Action action) {
+  const HeldBack& held = seen.memory.held;
+  const bool same =
+      held.generation == seen.wanted.metadata.generation && held.deleting == seen.wanted.deleting();
+  if (held.failures == 0 || !same) return action;
+  // After another step's failure a look is what tells how things stand.
+  if (std::holds_alternative<Look>(action) && held.step != "Look") return action;
+  if (held.for_good) {
+    Wait stalled = wait(held.reason, held.why.message, base::Milliseconds(0));
+    stalled.stalled = true;
+    return stalled;
+  }
+  if (seen.now < held.until) return wait(held.reason, held.why.message, held.until - seen.now);
+  return action;
+}
+
+Action look_list(const Observation& seen, std::string_view reason, const std::string& why) {
+  const auto& listed = seen.memory.listed;
+  if (listed && seen.now < listed->started + kLookAgain)
+    return wait(reason, why, listed->started + kLookAgain - seen.now);
+  return unless_held(seen, Look{});
+}
+
+// GET, then a full list, then GET again: what the proof of absence needs next.
+Action look_for_bound(const Observation& seen) {
+  const Memory& memory = seen.memory;
+  const std::string& id = seen.wanted.status.sandbox_id;
+  const auto entry = memory.got.find(id);
+  if (entry == memory.got.end() || entry->second.started < memory.changed)
+    return unless_held(seen, Look{id});
+  const Got& got = entry->second;
+  const bool missed = !got.info && got.first_miss >= memory.changed;
+  if (missed && (!memory.listed || memory.listed->started < got.first_miss))
+    return unless_held(seen, Look{});
+  const bool list_is_newer = memory.listed && memory.listed->started > got.started;
+  if (seen.now < got.started + kLookAgain && !(got.info && list_is_newer))
+    return wait(api::reason::kUnknown, "a look was not conclusive; looking again to be certain",
+                got.started + kLookAgain - seen.now);
+  return unless_held(seen, Look{id});
+}
+
+// ---- Before it is bound ----------------------------------------------------------------------
+
+Action adopt_or_begin(const Observation& seen) {
+  if (!seen.memory.listed || seen.memory.listed->started < seen.began)
+    return look_list(seen, api::reason::kPending, "waiting for a complete list of the provider");
+  const auto& boxes = seen.memory.listed->boxes;
+  if (boxes.empty()) return RecordIntent{};
+  // The record of it was lost: the newest epoch is the one that was ours.
+  const auto newest = std::ranges::max_element(boxes, {}, epoch_of);
+  return RecordIntent{.adopted =
+                          api::Attempt{.nonce = metadata_at(*newest, key::kNonce),
+                                       .epoch = std::max<std::int64_t>(1, epoch_of(*newest))}};
+}
+
+Action resolve_create(const Observation& seen, const api::Attempt& attempt) {
+  if (settled(seen)) return RecordIntent{.epoch = attempt.epoch};
+  return look_list(seen, api::reason::kResolvingCreate,
+                   "a create was not answered; no other is sent before it is certain that it made "
+                   "nothing");
+}
+
+Action create_again(const Observation& seen, const api::Attempt& attempt) {
+  const Sent& sent = *seen.memory.sent;
+  if (!sent.failure->definite()) return resolve_create(seen, attempt);
+  const bool answered = sent.failure->kind != e2b::CreateFailure::Kind::kNotSent;
+  if (answered && sent.attempt.number == attempt.number)
+    return CountRefusal{{attempt.nonce, attempt.epoch, attempt.number + 1}};
+  return unless_held(seen, Create{attempt});
+}
+
+Action bring_to_life(const Observation& seen) {
+  const auto attempt = api::attempt_of(seen.wanted.metadata);
+  if (!attempt) return adopt_or_begin(seen);
+  if (!has_finalizer(seen.wanted)) return RecordIntent{.adopted = attempt};
+  const Memory& memory = seen.memory;
+  const bool sent = memory.sent && memory.sent->attempt.nonce == attempt->nonce;
+  if (sent && !memory.sent->id.empty()) return unless_held(seen, Bind{memory.sent->id, *attempt});
+  if (const auto* found = std::get_if<Found>(&seen.actual))
+    return unless_held(seen, Bind{found->info.id, *attempt});
+  if (memory.listed)
+    for (const auto& box : memory.listed->boxes)
+      if (epoch_of(box) > attempt->epoch)
+        return RecordIntent{.adopted = api::Attempt{.nonce = metadata_at(box, key::kNonce),
+                                                    .epoch = epoch_of(box)}};
+  if (sent) return create_again(seen, *attempt);
+  if (memory.recorded_nonce == attempt->nonce && memory.listed)
+    return unless_held(seen, Create{*attempt});
+  return resolve_create(seen, *attempt);
+}
+
+// ---- While it lives --------------------------------------------------------------------------
+
+const ExecutorView* executor_of(const Observation& seen, const e2b::SandboxInfo& info) {
+  const ExecutorView& view = seen.memory.executor;
+  const bool current = view.kind != ExecutorView::Kind::kUnknown && view.sandbox_id == info.id &&
+                       view.started_at == info.started_at;
+  return current ? &view : nullptr;
+}
+
+wire::Identity identity_of(const api::Sandbox& wanted, std::int64_t run) {
+  return {wanted.metadata.uid, wanted.status.epoch, wanted.status.incarnation, run};
+}
+
+// The executor answers; its marker and the status on record are brought together.
+Action settle_identity(const Observation& seen, const e2b::SandboxInfo& info,
+                       const wire::Health& health) {
+  const api::SandboxStatus& status = seen.wanted.status;
+  const bool new_run = status.run == 0 || status.start_time != info.started_at;
+  const std::string run_key = key_of_run(health.instance, info.started_at);
+  if (new_run && seen.memory.told == run_key && !health.quiesced)
+    return RecordRun{health.identity.run, info.started_at};
+
+  const Judgement judged = judge(seen.wanted, health.identity, new_run, seen.memory.rolled_back);
+  if (judged.incarnation != status.incarnation && seen.memory.judged != run_key)
+    return RecordIncarnation{judged.incarnation, judged.notice};
+  const wire::Identity identity = identity_of(seen.wanted, judged.run);
+  if (health.identity != identity || health.quiesced)
+    return unless_held(seen, Resumed{info.id, identity});
+  if (status.run != identity.run) return RecordRun{identity.run, info.started_at};
+  if (status.paused_by != api::PausedBy::kNobody) return RecordPausedBy{};
+  return Keep{};
+}
+
+Action keep_running(const Observation& seen, const e2b::SandboxInfo& info) {
+  const Memory& memory = seen.memory;
+  if (memory.bound_here && memory.extended != info.id) return unless_held(seen, Extend{info.id});
+  const ExecutorView* view = executor_of(seen, info);
+  if (!view || view->kind == ExecutorView::Kind::kSilent)
+    return unless_held(seen, Prepare{info.id, info.started_at});
+  if (view->kind == ExecutorView::Kind::kAnswering)
+    return settle_identity(seen, info, view->health);
+  if (!memory.refusal_counted && seen.wanted.status.run > 0)
+    return RecordIncarnation{seen.wanted.status.incarnation + 1,
+                             "the executor refused its controller and was replaced: processes are "
+                             "no longer attached"};
+  return unless_held(seen, Prepare{info.id, info.started_at, true});
+}
+
+Action pause_it(const Observation& seen, const e2b::SandboxInfo& info) {
+  if (seen.wanted.status.paused_by != api::PausedBy::kUser)
+    return RecordPausedBy{api::PausedBy::kUser};
+  // A refused pause leaves the executor quiesced: it thaws first, with the same run.
+  if (seen.memory.quiesced && seen.wanted.status.run > 0)
+    return Resumed{info.id, identity_of(seen.wanted, seen.wanted.status.run)};
+  return unless_held(seen, Pause{info.id});
+}
+
+Action resume_it(const Observation& seen, const e2b::SandboxInfo& info) {
+  const auto& start = seen.wanted.status.start_time;
+  return unless_held(seen, Connect{info.id, start && info.end_at && *info.end_at < *start});
+}
+
+Action tend(const Observation& seen, const e2b::SandboxInfo& info) {
+  if (info.state == e2b::State::kOther) return look_for_bound(seen);
+  const bool running = info.state == e2b::State::kRunning;
+  if (seen.wanted.spec.desired_state == api::DesiredState::kRunning)
+    return running ? keep_running(seen, info) : resume_it(seen, info);
+  if (running) return pause_it(seen, info);
+  if (seen.wanted.status.paused_by != api::PausedBy::kUser)
+    return RecordPausedBy{api::PausedBy::kUser};
+  return Keep{};
+}
+
+Action keep_alive(const Observation& seen) {
+  if (seen.wanted.status.sandbox_id.empty()) return bring_to_life(seen);
+  if (const auto* found = std::get_if<Found>(&seen.actual)) return tend(seen, found->info);
+  if (std::holds_alternative<Foreign>(seen.actual)) {
+    Wait conflict = wait(api::reason::kNameConflict,
+                         "the E2B sandbox " + seen.wanted.status.sandbox_id +
+                             " does not carry this Sandbox's UID; it is left alone",
+                         base::Milliseconds(0));
+    conflict.stalled = true;
+    return conflict;
+  }
+  if (std::holds_alternative<ProvenAbsent>(seen.actual)) {
+    Wait lost = wait(api::reason::kLost,
+                     "the E2B sandbox " + seen.wanted.status.sandbox_id +
+                         " no longer exists; delete this Sandbox and make another",
+                     base::Milliseconds(0));
+    lost.stalled = true;
+    return lost;
+  }
+  return look_for_bound(seen);
+}
+
+// ---- To its end ------------------------------------------------------------------------------
+
+// Every id that may be an E2B sandbox of this Sandbox, but `spared`.
+std::set<std::string> ids_of(const Observation& seen, const std::string& spared) {
+  std::set<std::string> ids;
+  if (!std::holds_alternative<Foreign>(seen.actual)) ids.insert(seen.wanted.status.sandbox_id);
+  ids.insert(seen.memory.made);
+  if (seen.memory.listed)
+    for (const auto& box : seen.memory.listed->boxes) ids.insert(box.id);
+  for (const auto& [id, when] : seen.memory.killed) ids.insert(id);
+  ids.erase("");
+  ids.erase(spared);
+  return ids;
+}
+
+// It was seen after its DELETE was answered, or never got one.
+bool wants_kill(const Memory& memory, const std::string& id) {
+  const auto killed = memory.killed.find(id);
+  if (killed == memory.killed.end()) return true;
+  if (memory.listed && memory.listed->started >= killed->second && shows(*memory.listed, id))
+    return true;
+  const auto got = memory.got.find(id);
+  return got != memory.got.end() && got->second.started >= killed->second &&
+         got->second.info.has_value();
+}
+
+// A forged status must not point us at somebody else's: an id that only the status names is looked
+// at before it is killed.
+bool vouched_for(const Memory& memory, const std::string& id) {
+  return id == memory.made || memory.got.contains(id) ||
+         (memory.listed && shows(*memory.listed, id));
+}
+
+// The next step until nothing of this Sandbox but `spared` is left at the provider, or nothing when
+// that is proven: DELETE answered, GET misses, and a full list is clean.
+std::optional<Action> clear_away(const Observation& seen, const std::string& spared) {
+  const Memory& memory = seen.memory;
+  base::Moment list_after = seen.began;
+  for (const auto& id : ids_of(seen, spared)) {
+    if (!vouched_for(memory, id)) return unless_held(seen, Look{id});
+    if (wants_kill(memory, id)) return unless_held(seen, Kill{id});
+    list_after = std::max(list_after, memory.killed.at(id));
+  }
+  if (seen.wanted.status.sandbox_id.empty())
+    if (const auto ended = unclear_send_ended(seen))
+      list_after = std::max(list_after, *ended + seen.provider->spec.settle);
+  if (!memory.listed || memory.listed->started < list_after)
+    return look_list(seen,
+                     seen.wanted.deleting() ? api::reason::kDeleting : api::reason::kTerminating,
+                     "waiting for a complete list that shows nothing of it");
+  for (const auto& id : ids_of(seen, spared)) {
+    const auto got = memory.got.find(id);
+    if (got == memory.got.end() || got->second.started < memory.killed.at(id))
+      return unless_held(seen, Look{id});
+  }
+  return std::nullopt;
+}
+
+api::EndedBy due_ending(const Observation& seen) {
+  const api::Sandbox& wanted = seen.wanted;
+  if (wanted.spec.desired_state == api::DesiredState::kTerminated) return api::EndedBy::kUser;
+  const auto& lifecycle = wanted.spec.lifecycle;
+  if (lifecycle.shutdown_time && *lifecycle.shutdown_time <= seen.wall)
+    return api::EndedBy::kShutdownTime;
+  if (lifecycle.max_lifetime && wanted.metadata.created &&
+      *wanted.metadata.created + *lifecycle.max_lifetime <= seen.wall)
+    return api::EndedBy::kMaxLifetime;
+  return api::EndedBy::kNobody;
+}
+
+std::optional<base::WallTime> next_ending(const api::Sandbox& wanted) {
+  std::optional<base::WallTime> next = wanted.spec.lifecycle.shutdown_time;
+  if (wanted.spec.lifecycle.max_lifetime && wanted.metadata.created) {
+    const auto end = *wanted.metadata.created + *wanted.spec.lifecycle.max_lifetime;
+    next = next ? std::min(*next, end) : end;
+  }
+  return next;
+}
+
+Action end_for_good(const Observation& seen) {
+  const api::SandboxStatus& status = seen.wanted.status;
+  if (status.ended_by == api::EndedBy::kNobody) return RecordEnding{due_ending(seen)};
+  if (!status.terminated_time) {
+    if (auto next = clear_away(seen, "")) return *next;
+    return RecordTerminated{};
+  }
+  const auto& ttl = seen.wanted.spec.lifecycle.ttl_after_terminated;
+  if (!ttl) return Keep{};
+  const base::WallTime due = *status.terminated_time + *ttl;
+  if (seen.wall < due) return Keep{due};
+  return DeleteObject{};
+}
+
+// The sandbox stays with the provider, as the policy says; whatever else carries this UID does not.
+Action release(const Observation& seen) {
+  const std::string& id = seen.wanted.status.sandbox_id;
+  const auto* found = std::get_if<Found>(&seen.actual);
+  if (!found || found->info.state == e2b::State::kOther) return look_for_bound(seen);
+  const api::DeletionPolicy policy = seen.wanted.spec.deletion_policy;
+  if (seen.memory.released != id) return unless_held(seen, Release{id, policy});
+  const bool running = found->info.state == e2b::State::kRunning;
+  if (policy == api::DeletionPolicy::kPause && running) return unless_held(seen, Pause{id});
+  if (policy == api::DeletionPolicy::kLeave && running && seen.memory.left != id)
+    return unless_held(seen, Leave{id});
+  if (auto next = clear_away(seen, id)) return *next;
+  return RemoveFinalizer{};
+}
+
+Action say_goodbye(const Observation& seen) {
+  if (!has_finalizer(seen.wanted)) return Keep{};
+  if (seen.wanted.status.terminated_time) return RemoveFinalizer{};
+  const bool gone = std::holds_alternative<ProvenAbsent>(seen.actual) ||
+                    std::holds_alternative<Foreign>(seen.actual);
+  const bool ended = seen.wanted.status.ended_by != api::EndedBy::kNobody ||
+                     seen.wanted.spec.desired_state == api::DesiredState::kTerminated;
+  const bool kept = seen.wanted.spec.deletion_policy != api::DeletionPolicy::kKill && !ended &&
+                    !seen.wanted.status.sandbox_id.empty() && !gone;
+  if (kept) return release(seen);
+  if (auto next = clear_away(seen, "")) return *next;
+  return RemoveFinalizer{};
+}
+
+}  // namespace
+
+Action decide(const Observation& seen) {
+  if (seen.operation) return wait("", *seen.operation, base::Milliseconds(1'000));
+  const bool ended = seen.wanted.status.terminated_time.has_value();
+  if (seen.provider_problem && has_finalizer(seen.wanted) && !ended)
+    return wait(seen.provider_reason, seen.provider_problem->message, base::Milliseconds(30'000));
+  if (seen.wanted.deleting()) return say_goodbye(seen);
+  if (seen.provider_problem && !ended)
+    return wait(seen.provider_reason, seen.provider_problem->message, base::Milliseconds(30'000));
+  if (seen.wanted.status.ended_by != api::EndedBy::kNobody ||
+      due_ending(seen) != api::EndedBy::kNobody)
+    return end_for_good(seen);
+  Action action = keep_alive(seen);
+  if (auto* keep = std::get_if<Keep>(&action)) keep->until = next_ending(seen.wanted);
+  return action;
+}
+
+std::string_view name_of(const Action& action) {
+  static constexpr std::string_view kNames[] = {
+      "Look",    "RecordIntent", "CountRefusal",    "Create",
+      "Bind",    "Extend",       "Prepare",         "RecordIncarnation",
+      "Resumed", "RecordRun",    "RecordPausedBy",  "Pause",
+      "Connect", "Kill",         "RecordEnding",    "RecordTerminated",
+      "Release", "Leave",        "RemoveFinalizer", "DeleteObject",
+      "Keep",    "Wait"};
+  static_assert(std::size(kNames) == std::variant_size_v<Action>);
+  return kNames[action.index()];
+}
+
+bool mutates(const Action& action) {
+  return std::visit(
+      base::Overloaded{[](const Create&) { return true; }, [](const Extend&) { return true; },
+                       [](const Prepare&) { return true; }, [](const Resumed&) { return true; },
+                       [](const Pause&) { return true; }, [](const Connect&) { return true; },
+                       [](const Kill&) { return true; }, [](const Leave&) { return true; },
+                       [](const auto&) { return false; }},
+      action);
+}
+
+}  // namespace controller

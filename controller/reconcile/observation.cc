@@ -1,0 +1,100 @@
+#include "controller/reconcile/observation.h"
+
+#include <algorithm>
+
+#include "libs/base/strings.h"
+#include "libs/base/time.h"
+
+namespace controller {
+namespace {
+
+const e2b::SandboxInfo* find_box(const Listed& listed, const std::string& id) {
+  const auto found = std::ranges::find(listed.boxes, id, &e2b::SandboxInfo::id);
+  return found == listed.boxes.end() ? nullptr : &*found;
+}
+
+// Two misses by GET, and a full list between or after them that agrees, all newer than our own
+// last change.
+bool proven_absent(const Memory& memory, const Got* got, const std::string& id) {
+  return got && !got->info && got->misses >= 2 && got->first_miss >= memory.changed &&
+         memory.listed && memory.listed->started >= got->first_miss &&
+         !find_box(*memory.listed, id);
+}
+
+Actual found_if_ours(const e2b::SandboxInfo& info, const api::Sandbox& wanted) {
+  if (metadata_at(info, key::kUid) != wanted.metadata.uid) return Foreign{info.id};
+  return Found{info};
+}
+
+Actual bound_actual(const Observation& seen) {
+  const Memory& memory = seen.memory;
+  const std::string& id = seen.wanted.status.sandbox_id;
+  const auto entry = memory.got.find(id);
+  const Got* got = entry == memory.got.end() ? nullptr : &entry->second;
+  const bool get_counts = got && got->started >= memory.changed;
+  const bool list_counts = memory.listed && memory.listed->started >= memory.changed;
+
+  if (get_counts && got->info && (!list_counts || got->started >= memory.listed->started))
+    return found_if_ours(*got->info, seen.wanted);
+  if (list_counts) {
+    if (const auto* box = find_box(*memory.listed, id)) {
+      // A GET that missed it later is the newer witness.
+      if (!get_counts || got->started < memory.listed->started) return Found{*box};
+    }
+  }
+  if (proven_absent(memory, got, id)) return ProvenAbsent{};
+  if (get_counts || list_counts) return Missing{};
+  return Unknown{"not looked at since the last change"};
+}
+
+Actual unbound_actual(const Observation& seen) {
+  if (!seen.memory.listed) return Unknown{"no complete list yet"};
+  const auto attempt = api::attempt_of(seen.wanted.metadata);
+  const auto& boxes = seen.memory.listed->boxes;
+  if (!attempt) return boxes.empty() ? Actual(NeverTried{}) : Actual(Found{boxes.front()});
+  for (const auto& box : boxes)
+    if (metadata_at(box, key::kNonce) == attempt->nonce && epoch_of(box) == attempt->epoch)
+      return Found{box};
+  if (settled(seen)) return ProvenAbsent{};
+  return Missing{};
+}
+
+}  // namespace
+
+std::string key_of_run(const std::string& instance,
+                       const std::optional<base::WallTime>& started_at) {
+  return instance + "@" + (started_at ? base::to_rfc3339(*started_at) : "");
+}
+
+bool shows(const Listed& listed, const std::string& id) { return find_box(listed, id) != nullptr; }
+
+std::string metadata_at(const e2b::SandboxInfo& info, const char* key) {
+  const auto found = info.metadata.find(key);
+  return found == info.metadata.end() ? std::string() : found->second;
+}
+
+std::int64_t epoch_of(const e2b::SandboxInfo& info) {
+  return base::parse_integer(metadata_at(info, key::kEpoch)).value_or(0);
+}
+
+std::optional<base::Moment> unclear_send_ended(const Observation& seen) {
+  const auto attempt = api::attempt_of(seen.wanted.metadata);
+  if (!attempt) return std::nullopt;
+  if (seen.memory.recorded_nonce == attempt->nonce) return seen.memory.unclear_send_ended;
+  return std::max(seen.memory.unclear_send_ended.value_or(seen.began), seen.began);
+}
+
+bool settled(const Observation& seen) {
+  if (!seen.memory.listed || !seen.memory.listed->boxes.empty()) return false;
+  const auto ended = unclear_send_ended(seen);
+  const base::Seconds settle =
+      seen.provider ? seen.provider->spec.settle : api::ProviderSpec{}.settle;
+  return seen.memory.listed->started >= seen.began &&
+         (!ended || seen.memory.listed->started >= *ended + settle);
+}
+
+Actual actual_of(const Observation& seen) {
+  return seen.wanted.status.sandbox_id.empty() ? unbound_actual(seen) : bound_actual(seen);
+}
+
+}  // namespace controller

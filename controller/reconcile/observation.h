@@ -1,0 +1,138 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "libs/api/provider.h"
+#include "libs/api/sandbox.h"
+#include "libs/base/clock.h"
+#include "libs/e2b/cloud.h"
+#include "libs/wire/admin.h"
+
+namespace controller {
+
+// One complete list of a provider, reduced to the E2B sandboxes that carry our fleet and the UID of
+// one Sandbox.
+struct Listed {
+  base::Moment started = {};  // When we asked: nothing later can be inferred from it.
+  std::vector<e2b::SandboxInfo> boxes = {};
+};
+
+// The newest GET of one id. Misses count the 404s since it was last seen.
+struct Got {
+  base::Moment started = {};
+  std::optional<e2b::SandboxInfo> info = {};
+  int misses = 0;
+  base::Moment first_miss = {};
+};
+
+// What became of the create that this process sent last.
+struct Sent {
+  api::Attempt attempt;
+  std::string id = {};                             // It made this one.
+  std::optional<e2b::CreateFailure> failure = {};  // It did not, or nobody knows.
+};
+
+// What is known of the executor in one run of one E2B sandbox.
+struct ExecutorView {
+  enum class Kind { kUnknown, kAnswering, kSilent, kRefuses } kind = Kind::kUnknown;
+  std::string sandbox_id = {};
+  std::optional<base::WallTime> started_at = {};  // Of the run that was looked at.
+  wire::Health health = {};
+};
+
+// A step that failed is not tried again before `until`, unless the resource changed meanwhile.
+struct HeldBack {
+  int failures = 0;
+  std::string step = {};  // The action that failed.
+  base::Moment until = {};
+  std::string reason = {};  // Of the catalogue.
+  base::Error why = {base::ErrorCode::kUnavailable, {}};
+  std::int64_t generation = 0;
+  bool deleting = false;
+  bool for_good = false;  // Only a change can help.
+};
+
+// What this process remembers of its own calls for one Sandbox; lost in a crash, and then learned
+// again by looking.
+struct Memory {
+  std::string recorded_nonce = {};  // This process wrote that intent, so nobody before it sent it.
+  std::optional<Sent> sent = {};
+  std::string made = {};  // The id that our newest create returned.
+  // The way in, of the newest create or connect; absent after a restart, and then read again.
+  std::optional<e2b::Handle> handle = {};
+  std::optional<base::Moment> unclear_send_ended = {};  // The last create nobody answered clearly.
+  base::Moment changed = {};  // Our last change to the bound one ended then: older looks are stale.
+  std::optional<Listed> listed = {};
+  std::map<std::string, Got> got = {};
+  std::map<std::string, base::Moment> killed = {};  // When the DELETE of that id was answered.
+  bool bound_here = false;
+  std::string extended = {}, released = {}, left = {};  // Ids for which that was done.
+  ExecutorView executor = {};
+  bool refusal_counted = false;  // The incarnation has grown for an executor that refuses us.
+  // key_of_run of those whose incarnation was decided, so that it grows once.
+  std::string judged = {};
+  bool rolled_back = false;  // Seen before a resume: what is saved is older than the last run.
+  std::string told = {};     // The run and executor instance that `resumed` has reached.
+  bool quiesced = false;     // By us, before a pause that has not come true.
+  HeldBack held = {};
+};
+
+struct NeverTried {};  // No create is on record, and a complete list shows nothing of ours.
+struct Unknown {       // There is no witness, or all are older than our own last change.
+  std::string why;
+};
+struct Missing {};       // A witness does not see it; that proves nothing yet.
+struct ProvenAbsent {};  // By the rule of docs/design: GET twice and a full list between agree.
+struct Foreign {         // The id on record belongs to somebody else.
+  std::string id;
+};
+struct Found {
+  e2b::SandboxInfo info;
+};
+using Actual = std::variant<NeverTried, Unknown, Missing, ProvenAbsent, Foreign, Found>;
+
+// All that one pass may look at. Not knowing is a fact like any other, and so is the time.
+struct Observation {
+  api::Sandbox wanted;
+  std::optional<api::SandboxProvider> provider = {};
+  std::optional<base::Error> provider_problem = {};  // Why it cannot be asked.
+  std::string provider_reason = {};                  // The same, of the catalogue.
+  Actual actual = Unknown{"not looked at yet"};
+  std::optional<std::string> operation = {};  // What runs for it right now.
+  Memory memory = {};  // `listed` is the newest of our own look and the provider's last poll.
+  base::Moment now = {};
+  base::WallTime wall = {};
+  base::Moment began = {};  // When this process began.
+};
+
+// Names one run of one executor process.
+std::string key_of_run(const std::string& instance,
+                       const std::optional<base::WallTime>& started_at);
+bool shows(const Listed& listed, const std::string& id);
+
+// Reads the witnesses: what the provider's side of `seen.wanted` is, as far as it is known.
+Actual actual_of(const Observation& seen);
+
+// When the last create that may still come true ended; nothing when there is none.
+std::optional<base::Moment> unclear_send_ended(const Observation& seen);
+// A create that nobody answered can no longer come true: a complete list from after it settled
+// shows nothing of ours.
+bool settled(const Observation& seen);
+
+// Metadata keys on everything we create.
+namespace key {
+inline constexpr const char* kFleet = "sandfleet.fleet";
+inline constexpr const char* kNamespace = "sandfleet.namespace";
+inline constexpr const char* kName = "sandfleet.name";
+inline constexpr const char* kUid = "sandfleet.uid";
+inline constexpr const char* kEpoch = "sandfleet.epoch";
+inline constexpr const char* kNonce = "sandfleet.nonce";
+}  // namespace key
+std::string metadata_at(const e2b::SandboxInfo& info, const char* key);  // "" when absent.
+std::int64_t epoch_of(const e2b::SandboxInfo& info);                     // 0 when unreadable.
+
+}  // namespace controller

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "controller/reconcile/reconciler.h"
+
+namespace controller {
+
+// Shared by the two halves of the Reconciler only.
+struct Reconciler::Pass {
+  Observation seen;
+  std::optional<Session> session = {};  // Absent exactly when seen.provider_problem is there.
+
+  const api::Sandbox& wanted() const { return seen.wanted; }
+  const std::string& uid() const { return seen.wanted.metadata.uid; }
+  e2b::Cloud& cloud(Priority priority) const { return session->gate->as(priority); }
+};
+
+}  // namespace controller

@@ -1,0 +1,394 @@
+#include <algorithm>
+#include <cmath>
+
+#include "controller/reconcile/pass.h"
+#include "libs/api/reasons.h"
+#include "libs/base/crypto.h"
+#include "libs/base/log.h"
+
+namespace controller {
+namespace {
+
+constexpr base::Seconds kLeaveLease{3'600};  // The most that one refresh may ask for.
+constexpr base::Milliseconds kHoldMin{1'000}, kHoldMax{60'000};
+constexpr base::Milliseconds kQuotaHold{30'000};
+
+Outcome failed(base::Error error) { return Outcome{.error = std::move(error)}; }
+
+template <typename Result>
+Outcome outcome_of(const Result& result) {
+  return result ? Outcome{} : failed(result.error());
+}
+
+void note_get(Memory& memory, const std::string& id, base::Moment started,
+              std::optional<e2b::SandboxInfo> info) {
+  Got& got = memory.got[id];
+  if (info) {
+    got.misses = 0;
+  } else if (got.misses++ == 0) {
+    got.first_miss = started;
+  }
+  got.started = started;
+  got.info = std::move(info);
+}
+
+void note_executor(Memory& memory, const Prepare& step, const base::Result<wire::Health>& health) {
+  memory.executor = {
+      .kind = ExecutorView::Kind::kAnswering, .sandbox_id = step.id, .started_at = step.started_at};
+  if (health) {
+    memory.executor.health = *health;
+    memory.refusal_counted = false;
+  } else if (health.error().code == base::ErrorCode::kDenied) {
+    memory.executor.kind = ExecutorView::Kind::kRefuses;
+  } else {
+    memory.executor.kind = ExecutorView::Kind::kSilent;
+  }
+}
+
+// It did not answer: it may have been paused or have gone, or its tokens have changed.
+void forget_way_in(Memory& memory, base::Moment now) {
+  memory.changed = now;
+  memory.handle.reset();
+}
+
+}  // namespace
+
+std::string idempotency_key(const api::Attempt& attempt) {
+  return base::to_hex(base::sha256(attempt.nonce + ":" + std::to_string(attempt.number)));
+}
+
+Patience patience_for(const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind,
+                      int failures) {
+  using Kind = e2b::CreateFailure::Kind;
+  const auto growing = std::min(kHoldMax, kHoldMin * (1 << std::min(failures, 6)));
+  Patience patience{std::string(api::reason::kProviderUnavailable), growing};
+  if (kind == Kind::kQuota) {
+    patience = {std::string(api::reason::kProviderQuotaExceeded), std::max(kQuotaHold, growing)};
+  } else if (kind == Kind::kRefused && error.code != base::ErrorCode::kDenied) {
+    const bool no_template = error.code == base::ErrorCode::kNotFound;
+    patience = {std::string(no_template ? api::reason::kTemplateNotFound
+                                        : api::reason::kRejectedByProvider),
+                base::Milliseconds(0), true};
+  } else if (error.code == base::ErrorCode::kRateLimited) {
+    patience.reason = std::string(api::reason::kRateLimited);
+  } else if (error.code == base::ErrorCode::kDenied) {
+    patience = {std::string(api::reason::kCredentialsRejected), std::max(kQuotaHold, growing)};
+  }
+  if (error.retry_after) patience.delay = std::max(*error.retry_after, base::Milliseconds(1));
+  return patience;
+}
+
+void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
+                           const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind) {
+  parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+    HeldBack& held = memory.held;
+    const Patience patience = patience_for(error, kind, held.failures);
+    held = {.failures = held.failures + 1,
+            .step = std::string(step),
+            .until = parts_.clock.now() + patience.delay,
+            .reason = patience.reason,
+            .why = error,
+            .generation = wanted.metadata.generation,
+            .deleting = wanted.deleting(),
+            .for_good = patience.for_good};
+    if (step == "Prepare") held.reason = std::string(api::reason::kExecutorNotAnswering);
+    if (step == "Create" && error.code == base::ErrorCode::kNotFound && !kind)
+      held.reason = std::string(api::reason::kSecretNotFound);
+  });
+  base::log::warn(
+      "a step failed",
+      {{"sandbox", api::to_text(wanted.metadata.key)}, {"step", step}, {"error", error}});
+}
+
+Outcome Reconciler::begin(const Pass& pass, std::string name, bool finishes,
+                          std::function<void(std::stop_token)> work) {
+  const bool begun = parts_.operations.start({.key = pass.wanted().metadata.key,
+                                              .uid = pass.uid(),
+                                              .name = std::move(name),
+                                              .work = std::move(work),
+                                              .finishes = finishes});
+  if (!begun)
+    return failed({base::ErrorCode::kUnavailable, "the controller is stopping or too busy"});
+  return Outcome{.begun = true};
+}
+
+// ---- Looks and records -----------------------------------------------------------------------
+
+Outcome Reconciler::perform(const Pass& pass, const Look& step) {
+  const base::Moment started = parts_.clock.now();
+  const auto priority = pass.wanted().deleting() ? Priority::kDelete : Priority::kCreate;
+  if (!step.id.empty()) {
+    auto answer = pass.cloud(priority).get(step.id, {});
+    if (!answer) return failed(answer.error());
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      note_get(memory, step.id, started, std::move(answer->value));
+    });
+    return {};
+  }
+  auto answer = pass.cloud(priority).list(
+      {{{key::kFleet, parts_.store.fleet_id()}, {key::kUid, pass.uid()}}}, {});
+  if (!answer) return failed(answer.error());
+  // Servers may ignore the filter: the items are checked against our own metadata.
+  std::erase_if(answer->value, [&](const e2b::SandboxInfo& box) {
+    return metadata_at(box, key::kUid) != pass.uid() ||
+           metadata_at(box, key::kFleet) != parts_.store.fleet_id();
+  });
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.listed = Listed{started, std::move(answer->value)};
+  });
+  return {};
+}
+
+Outcome Reconciler::write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
+                                   bool finalizer) {
+  const api::Metadata& metadata = pass.wanted().metadata;
+  auto annotations = metadata.annotations;
+  auto finalizers = metadata.finalizers;
+  if (attempt) annotations[std::string(api::kAttemptAnnotation)] = api::to_text(*attempt);
+  std::erase(finalizers, std::string(api::kFinalizer));
+  if (finalizer) finalizers.emplace_back(api::kFinalizer);
+  auto written = parts_.store.update_metadata(
+      metadata.key, {metadata.uid, metadata.resource_version}, annotations, finalizers);
+  if (!written) return failed(written.error());
+  return Outcome{.written = true};
+}
+
+Outcome Reconciler::perform(const Pass& pass, const RecordIntent& step) {
+  const api::Attempt attempt =
+      step.adopted.value_or(api::Attempt{.nonce = base::random_hex(16), .epoch = step.epoch});
+  const Outcome outcome = write_metadata(pass, attempt, true);
+  if (outcome.error) return outcome;
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.sent.reset();
+    if (step.adopted) return;
+    memory.recorded_nonce = attempt.nonce;
+    memory.unclear_send_ended.reset();
+  });
+  return outcome;
+}
+
+Outcome Reconciler::perform(const Pass& pass, const CountRefusal& step) {
+  return write_metadata(pass, step.next, true);
+}
+
+Outcome Reconciler::perform(const Pass&, const RecordIncarnation&) { return {}; }
+Outcome Reconciler::perform(const Pass&, const RecordRun&) { return {}; }
+Outcome Reconciler::perform(const Pass&, const RecordPausedBy&) { return {}; }
+Outcome Reconciler::perform(const Pass&, const RecordEnding&) { return {}; }
+Outcome Reconciler::perform(const Pass&, const RecordTerminated&) { return {}; }
+Outcome Reconciler::perform(const Pass&, const Keep&) { return {}; }
+Outcome Reconciler::perform(const Pass&, const Wait&) { return {}; }
+
+// ---- Create and bind -------------------------------------------------------------------------
+
+base::Result<e2b::NewSandbox> Reconciler::new_sandbox(const api::Sandbox& wanted,
+                                                      const Session& session,
+                                                      const api::Attempt& attempt) {
+  e2b::NewSandbox made{.template_id = wanted.spec.template_id,
+                       .timeout = session.provider->spec.first_lease,
+                       .auto_pause = wanted.spec.keep_alive.on_timeout == api::OnTimeout::kPause,
+                       .metadata = wanted.spec.provider_metadata,
+                       .idempotency_key = idempotency_key(attempt)};
+  made.metadata[key::kFleet] = parts_.store.fleet_id();
+  made.metadata[key::kNamespace] = wanted.metadata.key.space;
+  made.metadata[key::kName] = wanted.metadata.key.name;
+  made.metadata[key::kUid] = wanted.metadata.uid;
+  made.metadata[key::kEpoch] = std::to_string(attempt.epoch);
+  made.metadata[key::kNonce] = attempt.nonce;
+  for (const auto& variable : wanted.spec.env) {
+    if (variable.secret) {
+      TRY(made.env[variable.name],
+          parts_.store.get_secret({wanted.metadata.key.space, variable.secret->name},
+                                  variable.secret->key));
+    } else {
+      made.env[variable.name] = variable.value.value_or("");
+    }
+  }
+  return made;
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Create& step) {
+  auto request = new_sandbox(pass.wanted(), *pass.session, step.attempt);
+  if (!request) return failed(request.error());
+  return begin(pass, "Create", true,
+               [this, wanted = pass.wanted(), gate = pass.session->gate, attempt = step.attempt,
+                request = *std::move(request)](std::stop_token stop) {
+                 auto made = gate->as(Priority::kCreate).create(request, stop);
+                 parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+                   memory.sent = Sent{.attempt = attempt};
+                   if (made) {
+                     memory.sent->id = memory.made = made->id;
+                     memory.handle = *made;
+                     memory.held = {};
+                     return;
+                   }
+                   memory.sent->failure = made.error();
+                   if (!made.error().definite()) memory.unclear_send_ended = parts_.clock.now();
+                 });
+                 if (!made && made.error().definite())
+                   hold_back(wanted, "Create", made.error(), made.error().kind);
+               });
+}
+
+// Only an uncached look may say that what we made is nobody's.
+Outcome Reconciler::perform(const Pass& pass, const Bind& step) {
+  const api::Metadata& metadata = pass.wanted().metadata;
+  const auto bound =
+      parts_.store.bind(metadata.key, metadata.uid, step.attempt, bound_status(pass.seen, step));
+  if (bound) {
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.bound_here = true;
+      memory.unclear_send_ended.reset();
+    });
+    return Outcome{.written = true};
+  }
+  const auto truth = parts_.store.get_sandbox(metadata.key);
+  if (!truth) return failed(truth.error());
+  const bool same_object = *truth && (*truth)->metadata.uid == metadata.uid;
+  const bool ours = same_object && api::attempt_of((*truth)->metadata) == step.attempt &&
+                    ((*truth)->status.sandbox_id.empty() || (*truth)->status.sandbox_id == step.id);
+  if (ours) return failed(bound.error());
+  return outcome_of(pass.cloud(Priority::kDelete).kill(step.id, {}));
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Extend& step) {
+  const auto extended =
+      pass.cloud(Priority::kHeartbeat).extend(step.id, pass.wanted().spec.keep_alive.timeout, {});
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    if (extended) memory.extended = step.id;
+    // It may have been paused or have gone: what was seen before counts no more.
+    if (!extended && extended.error().code == base::ErrorCode::kNotFound)
+      memory.changed = parts_.clock.now();
+  });
+  return outcome_of(extended);
+}
+
+// ---- Inside the sandbox ----------------------------------------------------------------------
+
+base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id, Priority priority,
+                                        std::stop_token stop) {
+  std::optional<e2b::Handle> handle = parts_.memories.recall(pass.uid()).handle;
+  if (!handle || handle->id != id) {
+    TRY(handle, pass.cloud(priority).handle(id, stop));
+    if (!handle)
+      return base::error(base::ErrorCode::kUnavailable, "the provider does not show ", id, " now");
+    parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.handle = handle; });
+  }
+  return Target{pass.session->provider->spec, *handle, pass.uid(), pass.wanted().status.epoch};
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
+  return begin(pass, "Prepare", false, [this, pass, step](std::stop_token stop) {
+    const auto health = [&]() -> base::Result<wire::Health> {
+      TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
+      return parts_.reach.prepare(where, step.replace, stop);
+    }();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      note_executor(memory, step, health);
+      if (!health) forget_way_in(memory, parts_.clock.now());
+    });
+    if (!health && health.error().code != base::ErrorCode::kDenied)
+      hold_back(pass.wanted(), "Prepare", health.error());
+  });
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
+  return begin(pass, "Resumed", false, [this, pass, step](std::stop_token stop) {
+    const auto health = [&]() -> base::Result<wire::Health> {
+      TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
+      return parts_.reach.resumed(
+          where, {step.identity, parts_.clock.wall().time_since_epoch().count()}, stop);
+    }();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.quiesced = false;  // It lapses by itself, too.
+      if (health) {
+        memory.executor.health = *health;
+        memory.told = key_of_run(health->instance, memory.executor.started_at);
+        memory.rolled_back = false;
+      } else {
+        memory.executor = {};
+        forget_way_in(memory, parts_.clock.now());
+      }
+    });
+    if (!health) hold_back(pass.wanted(), "Resumed", health.error());
+  });
+}
+
+// ---- Pause, resume, end ----------------------------------------------------------------------
+
+Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
+  parts_.heartbeats.drop(pass.uid());
+  return begin(pass, "Pause", true, [this, pass, step](std::stop_token stop) {
+    bool quiesced = false;
+    if (const auto where = target(pass, step.id, Priority::kPause, stop);
+        where && pass.wanted().status.run > 0)
+      quiesced = parts_.reach.quiesce(*where, {}, stop).ok();
+    // A refused pause must not end in a lease that runs out.
+    (void)pass.cloud(Priority::kPause).extend(step.id, pass.wanted().spec.keep_alive.timeout, stop);
+    const auto paused = pass.cloud(Priority::kPause).pause(step.id, stop);
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.changed = parts_.clock.now();
+      memory.quiesced = memory.executor.health.quiesced = quiesced && !paused;
+      if (paused) memory.held = {};
+      if (paused) memory.executor = {};
+    });
+    if (!paused) hold_back(pass.wanted(), "Pause", paused.error());
+  });
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Connect& step) {
+  if (pass.wanted().status.paused_by == api::PausedBy::kNobody) parts_.observer.drifted("paused");
+  return begin(pass, "Connect", true, [this, pass, step](std::stop_token stop) {
+    const auto connected =
+        pass.cloud(Priority::kResume).connect(step.id, pass.wanted().spec.keep_alive.timeout, stop);
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.changed = parts_.clock.now();
+      memory.executor = {};
+      memory.told.clear();
+      memory.judged.clear();
+      memory.rolled_back = memory.rolled_back || step.rolled_back;
+      if (connected) memory.held = {};
+      if (connected) memory.handle = connected->handle;
+    });
+    if (!connected) hold_back(pass.wanted(), "Connect", connected.error());
+  });
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
+  parts_.heartbeats.drop(pass.uid());
+  const auto killed = pass.cloud(Priority::kDelete).kill(step.id, {});
+  if (!killed) return failed(killed.error());
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.killed[step.id] = memory.changed = parts_.clock.now();
+  });
+  return {};
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Release& step) {
+  const auto kept = parts_.store.add_release({.sandbox_id = step.id,
+                                              .uid = pass.uid(),
+                                              .provider = pass.wanted().spec.provider,
+                                              .policy = std::string(api::to_word(step.policy)),
+                                              .time = parts_.clock.wall()});
+  if (kept) parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.released = step.id; });
+  return outcome_of(kept);
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Leave& step) {
+  parts_.heartbeats.drain(pass.uid());
+  const auto extended = pass.cloud(Priority::kDelete).extend(step.id, kLeaveLease, {});
+  if (extended) parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.left = step.id; });
+  return outcome_of(extended);
+}
+
+Outcome Reconciler::perform(const Pass& pass, const RemoveFinalizer&) {
+  const Outcome outcome = write_metadata(pass, std::nullopt, false);
+  if (!outcome.error) parts_.memories.forget(pass.uid());
+  return outcome;
+}
+
+Outcome Reconciler::perform(const Pass& pass, const DeleteObject&) {
+  return outcome_of(parts_.store.delete_sandbox(pass.wanted().metadata.key, pass.uid()));
+}
+
+}  // namespace controller

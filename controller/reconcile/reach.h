@@ -1,0 +1,35 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "libs/api/provider.h"
+#include "libs/base/result.h"
+#include "libs/e2b/cloud.h"
+#include "libs/wire/admin.h"
+
+namespace controller {
+
+// One E2B sandbox to reach into, and whose executor is expected there.
+struct Target {
+  api::ProviderSpec provider;
+  e2b::Handle handle;
+  std::string uid;
+  std::int64_t epoch = 0;
+};
+
+// What the controller does inside a sandbox. kDenied: an executor answers and refuses our token;
+// kUnavailable: nobody answers.
+class Reach {
+ public:
+  virtual ~Reach() = default;
+  // Until the executor answers; each step repeatable. `replace`: whatever executor runs is ended.
+  virtual base::Result<wire::Health> prepare(const Target& target, bool replace,
+                                             std::stop_token stop) = 0;
+  virtual base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
+                                             std::stop_token stop) = 0;
+  virtual base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,
+                                             std::stop_token stop) = 0;
+};
+
+}  // namespace controller

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <memory>
+
+#include "controller/operations/operations.h"
+#include "controller/reconcile/decide.h"
+#include "controller/reconcile/memories.h"
+#include "controller/reconcile/providers.h"
+#include "controller/reconcile/reach.h"
+#include "controller/reconcile/report.h"
+#include "libs/api/resource_store.h"
+#include "libs/kube/queue.h"
+
+namespace controller {
+
+// The heartbeat engine, as the reconciler needs it.
+class Heartbeats {
+ public:
+  struct Beat {
+    std::string uid, id;
+    base::Seconds timeout{300}, interval{30};
+    std::optional<base::Milliseconds> left = {};  // Of the lease, when it is known.
+    std::shared_ptr<Gate> gate;
+  };
+  virtual ~Heartbeats() = default;
+  // Keeps its lease from now on; the same again changes nothing.
+  virtual void keep(const Beat& beat) = 0;
+  virtual void drop(const std::string& uid) = 0;
+  // The same, and returns when none is on its way any more.
+  virtual void drain(const std::string& uid) = 0;
+};
+
+// What the counts of operators are made from; the default counts nothing.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void acted(const Action&, const Outcome&) {}
+  virtual void became_ready(base::Milliseconds) {}
+  virtual void drifted(std::string_view) {}
+};
+
+struct Parts {
+  api::ResourceStore& store;
+  Providers& providers;
+  Operations& operations;
+  Heartbeats& heartbeats;
+  Reach& reach;
+  Memories& memories;
+  const base::Clock& clock;
+  Observer& observer;
+};
+
+// Brings one Sandbox a step closer to what it should be: observe, decide, act, report, publish.
+// Safe to call from many threads for different keys.
+class Reconciler {
+ public:
+  explicit Reconciler(Parts parts);
+  kube::Requeue reconcile(const api::Key& key);
+
+ private:
+  struct Pass;  // One pass's observation and the session that it acts through.
+  Pass observe(const api::Sandbox& wanted);
+  Outcome act(const Pass& pass, const Action& action);
+  kube::Requeue publish(const Pass& pass, const Action& action, const Outcome& outcome);
+  void recorded(const Pass& pass, const Action& action);
+  void tend_lease(const Pass& pass, const Action& action);
+  void remember(const Pass& pass, const Action& action, const Outcome& outcome);
+
+  Outcome perform(const Pass& pass, const Look& step);
+  Outcome perform(const Pass& pass, const RecordIntent& step);
+  Outcome perform(const Pass& pass, const CountRefusal& step);
+  Outcome perform(const Pass& pass, const Create& step);
+  Outcome perform(const Pass& pass, const Bind& step);
+  Outcome perform(const Pass& pass, const Extend& step);
+  Outcome perform(const Pass& pass, const Prepare& step);
+  Outcome perform(const Pass& pass, const RecordIncarnation& step);
+  Outcome perform(const Pass& pass, const Resumed& step);
+  Outcome perform(const Pass& pass, const RecordRun& step);
+  Outcome perform(const Pass& pass, const RecordPausedBy& step);
+  Outcome perform(const Pass& pass, const Pause& step);
+  Outcome perform(const Pass& pass, const Connect& step);
+  Outcome perform(const Pass& pass, const Kill& step);
+  Outcome perform(const Pass& pass, const RecordEnding& step);
+  Outcome perform(const Pass& pass, const RecordTerminated& step);
+  Outcome perform(const Pass& pass, const Release& step);
+  Outcome perform(const Pass& pass, const Leave& step);
+  Outcome perform(const Pass& pass, const RemoveFinalizer& step);
+  Outcome perform(const Pass& pass, const DeleteObject& step);
+  Outcome perform(const Pass& pass, const Keep& step);
+  Outcome perform(const Pass& pass, const Wait& step);
+
+  Outcome begin(const Pass& pass, std::string name, bool finishes,
+                std::function<void(std::stop_token)> work);
+  Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
+                         bool finalizer);
+  base::Result<e2b::NewSandbox> new_sandbox(const api::Sandbox& wanted, const Session& session,
+                                            const api::Attempt& attempt);
+  base::Result<Target> target(const Pass& pass, const std::string& id, Priority priority,
+                              std::stop_token stop);
+  void hold_back(const api::Sandbox& wanted, std::string_view step, const base::Error& error,
+                 std::optional<e2b::CreateFailure::Kind> kind = {});
+
+  const Parts parts_;
+  const base::Moment began_;
+};
+
+// "sandfleet.dev" words of a failure: the reason of the catalogue, and how long to wait.
+struct Patience {
+  std::string reason;
+  base::Milliseconds delay{0};
+  bool for_good = false;
+};
+Patience patience_for(const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind,
+                      int failures);
+
+// hex(sha256(nonce ":" number)): another one after each definite refusal.
+std::string idempotency_key(const api::Attempt& attempt);
+
+}  // namespace controller

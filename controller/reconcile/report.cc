@@ -1,0 +1,281 @@
+#include "controller/reconcile/report.h"
+
+#include <algorithm>
+
+#include "libs/api/reasons.h"
+
+namespace controller {
+namespace {
+
+namespace condition = api::condition;
+namespace reason = api::reason;
+
+constexpr base::Milliseconds kKeepLookMax = std::chrono::hours(1);
+
+// The story of one pass: the printed word, how Ready stands, and why.
+struct Story {
+  std::string_view state;
+  std::string_view ready = "False";
+  std::string_view reason;
+  std::string message = {};
+  bool reconciling = true, stalled = false;
+};
+
+Story under_way(std::string_view state, std::string_view reason, std::string message) {
+  return {.state = state, .reason = reason, .message = std::move(message)};
+}
+
+std::string_view reason_of(api::EndedBy by) {
+  switch (by) {
+    case api::EndedBy::kUser:
+      return reason::kEndedByUser;
+    case api::EndedBy::kShutdownTime:
+      return reason::kShutdownTimeReached;
+    case api::EndedBy::kMaxLifetime:
+      return reason::kMaxLifetimeReached;
+    case api::EndedBy::kNobody:
+      break;
+  }
+  return reason::kTerminated;
+}
+
+Story kept(const Observation& seen) {
+  const api::SandboxStatus& status = seen.wanted.status;
+  if (status.ended_by != api::EndedBy::kNobody)
+    return {"Terminated", "False", reason_of(status.ended_by), "the sandbox was ended for good",
+            false};
+  if (seen.wanted.spec.desired_state == api::DesiredState::kPaused)
+    return {"Paused", "False", reason::kPaused, "paused, as desiredState asks", false};
+  return {"Running", "True", reason::kReady, "run " + std::to_string(status.run), false};
+}
+
+Story of_operation(const std::string& name) {
+  if (name == "Create")
+    return under_way("Creating", reason::kCreating, "the provider is creating it");
+  if (name == "Pause") return under_way("Pausing", reason::kPausing, "the provider is pausing it");
+  if (name == "Connect")
+    return under_way("Resuming", reason::kResuming, "the provider is resuming it");
+  return under_way("Preparing", reason::kPreparing, "the executor is being started");
+}
+
+std::string_view state_of(const Wait& wait, const Observation& seen) {
+  if (seen.wanted.deleting()) return "Deleting";
+  if (wait.reason == reason::kLost) return "Lost";
+  if (seen.wanted.status.ended_by != api::EndedBy::kNobody) return "Terminating";
+  if (wait.stalled) return "Stalled";
+  if (seen.wanted.status.sandbox_id.empty()) return "Pending";
+  return seen.wanted.status.run == 0 ? "Preparing" : "Unknown";
+}
+
+Story of_wait(const Wait& wait, const Observation& seen) {
+  if (seen.operation && !seen.wanted.deleting()) return of_operation(*seen.operation);
+  if (seen.operation)
+    return under_way("Deleting", reason::kDeleting, "waiting for the end of " + *seen.operation);
+  Story story{.state = state_of(wait, seen), .reason = wait.reason, .message = wait.why};
+  story.stalled = wait.stalled;
+  story.reconciling = !wait.stalled;
+  if (wait.reason == reason::kUnknown || wait.reason == reason::kProviderUnavailable)
+    story.ready = "Unknown";
+  return story;
+}
+
+Story story_of(const Observation& seen, const Action& action) {
+  if (const auto* wait = std::get_if<Wait>(&action)) return of_wait(*wait, seen);
+  if (seen.wanted.deleting())
+    return under_way("Deleting", reason::kDeleting, std::string(name_of(action)));
+  return std::visit(
+      base::Overloaded{
+          [&](const Keep&) { return kept(seen); },
+          [&](const RecordRun& step) {
+            return Story{"Running", "True", reason::kReady, "run " + std::to_string(step.run),
+                         false};
+          },
+          [&](const RecordPausedBy& step) {
+            return step.by == api::PausedBy::kNobody
+                       ? kept(seen)
+                       : under_way("Pausing", reason::kPausing,
+                                   "paused next, as desiredState asks");
+          },
+          [&](const RecordEnding& step) {
+            return under_way("Terminating", reason_of(step.by), "the sandbox is ended for good");
+          },
+          [&](const RecordTerminated&) {
+            return Story{"Terminated", "False", reason_of(seen.wanted.status.ended_by),
+                         "the sandbox was ended for good", false};
+          },
+          [&](const Kill&) {
+            return under_way("Terminating", reason::kTerminating, "the provider is ending it");
+          },
+          [&](const Pause&) { return of_operation("Pause"); },
+          [&](const Connect&) { return of_operation("Connect"); },
+          [&](const auto&) {
+            return seen.wanted.status.sandbox_id.empty() && !std::holds_alternative<Bind>(action)
+                       ? of_operation("Create")
+                       : of_operation("Prepare");
+          }},
+      action);
+}
+
+void set(api::SandboxStatus& status, const Observation& seen, std::string_view type, bool value,
+         std::string_view why, std::string message = {}) {
+  api::set_condition(status.conditions, {.type = std::string(type),
+                                         .status = value ? "True" : "False",
+                                         .reason = std::string(why),
+                                         .message = std::move(message),
+                                         .observed_generation = seen.wanted.metadata.generation,
+                                         .last_transition = seen.wall});
+}
+
+void tell(api::SandboxStatus& status, const Observation& seen, const Story& story) {
+  status.observed_generation = seen.wanted.metadata.generation;
+  status.state = std::string(story.state);
+  set(status, seen, condition::kReady, story.ready == "True", story.reason, story.message);
+  if (story.ready == "Unknown") {
+    for (auto& ready : status.conditions)
+      if (ready.type == condition::kReady) ready.status = "Unknown";
+  }
+  set(status, seen, condition::kReconciling, story.reconciling, story.reason);
+  set(status, seen, condition::kStalled, story.stalled, story.reason,
+      story.stalled ? story.message : "");
+  const bool bound = !status.sandbox_id.empty();
+  set(status, seen, condition::kBound, bound, bound ? reason::kBound : reason::kPending);
+  set(status, seen, condition::kPrepared, story.ready == "True",
+      story.ready == "True" ? reason::kPrepared : reason::kPreparing);
+  set(status, seen, condition::kPaused, story.state == "Paused",
+      story.state == "Paused" ? reason::kPaused : reason::kRunning);
+  const bool full = story.reason == reason::kProviderQuotaExceeded;
+  set(status, seen, condition::kCapacityAvailable, !full,
+      full ? reason::kProviderQuotaExceeded : reason::kReady, full ? story.message : "");
+  if (seen.wanted.deleting())
+    set(status, seen, condition::kDeleting, true, reason::kDeleting, story.message);
+}
+
+void add_notice(api::SandboxStatus& status, base::WallTime wall, const std::string& text) {
+  if (text.empty()) return;
+  const std::int64_t number = status.notices.empty() ? 1 : status.notices.back().number + 1;
+  status.notices.push_back({number, wall, text});
+  if (status.notices.size() > api::kNoticesMax) status.notices.erase(status.notices.begin());
+}
+
+// The actions that change status only are carried out here. True: it must be written.
+bool apply(api::SandboxStatus& status, const Observation& seen, const Action& action) {
+  return std::visit(
+      base::Overloaded{[&](const RecordIncarnation& step) {
+                         status.incarnation = step.incarnation;
+                         add_notice(status, seen.wall, step.notice);
+                         return true;
+                       },
+                       [&](const RecordRun& step) {
+                         status.run = step.run;
+                         status.start_time = step.start_time;
+                         status.paused_by = api::PausedBy::kNobody;
+                         return true;
+                       },
+                       [&](const RecordPausedBy& step) {
+                         status.paused_by = step.by;
+                         return true;
+                       },
+                       [&](const RecordEnding& step) {
+                         status.ended_by = step.by;
+                         return true;
+                       },
+                       [&](const RecordTerminated&) {
+                         status.terminated_time = seen.wall;
+                         return true;
+                       },
+                       [&](const Keep&) { return true; }, [&](const Wait&) { return true; },
+                       [&](const Kill&) { return true; }, [&](const auto&) { return false; }},
+      action);
+}
+
+kube::Requeue when_next(const Observation& seen, const Action& action, const Outcome& outcome) {
+  if (outcome.error) return {.failed = true};
+  // The Operation's end brings the key back; a slow one is shown meanwhile.
+  if (outcome.begun) return {.after = base::Milliseconds(1'000)};
+  if (const auto* wait = std::get_if<Wait>(&action)) {
+    if (wait->again == base::Milliseconds(0)) return {};
+    return {.after = wait->again};
+  }
+  if (const auto* keep = std::get_if<Keep>(&action)) {
+    if (!keep->until) return {};
+    return {.after =
+                std::clamp(std::chrono::duration_cast<base::Milliseconds>(*keep->until - seen.wall),
+                           base::Milliseconds(1), kKeepLookMax)};
+  }
+  if (std::holds_alternative<RemoveFinalizer>(action) ||
+      std::holds_alternative<DeleteObject>(action))
+    return {};
+  return {.after = base::Milliseconds(0)};
+}
+
+std::optional<api::Event> event_of(const Observation& seen, const Action& action,
+                                   const Outcome& outcome) {
+  const std::string name(name_of(action));
+  if (outcome.error) return api::Event{"Warning", name + "Failed", name, outcome.error->message};
+  const auto normal = [&](std::string why, std::string note) {
+    return api::Event{"Normal", std::move(why), name, std::move(note)};
+  };
+  using Event = std::optional<api::Event>;
+  return std::visit(
+      base::Overloaded{
+          [&](const Bind& step) { return Event(normal("Created", "E2B sandbox " + step.id)); },
+          [&](const RecordRun& step) {
+            return Event(normal("Ready", "run " + std::to_string(step.run)));
+          },
+          [&](const RecordIncarnation& step) {
+            if (step.notice.empty()) return Event();
+            return Event(api::Event{"Warning", "ProcessesLost", name, step.notice});
+          },
+          [&](const Connect& step) {
+            if (seen.wanted.status.paused_by == api::PausedBy::kNobody)
+              return Event(api::Event{"Warning", "PausedUnderUs", name,
+                                      step.id + " was paused by another hand; resuming it"});
+            return Event(normal("Resuming", step.id));
+          },
+          [&](const Pause& step) { return Event(normal("Pausing", step.id)); },
+          [&](const Kill& step) { return Event(normal("Killed", "E2B sandbox " + step.id)); },
+          [&](const Release& step) { return Event(normal("Released", "E2B sandbox " + step.id)); },
+          [&](const RecordEnding& step) {
+            return Event(normal("Ending", std::string(reason_of(step.by))));
+          },
+          [&](const Wait& step) {
+            const bool news = step.stalled && seen.wanted.status.state != state_of(step, seen);
+            if (!news) return Event();
+            return Event(api::Event{"Warning", step.reason, name, step.why});
+          },
+          [&](const auto&) { return Event(); }},
+      action);
+}
+
+}  // namespace
+
+Report report(const Observation& seen, const Action& action, const Outcome& outcome) {
+  Report news{.status = seen.wanted.status};
+  const bool applied = !outcome.error && apply(news.status, seen, action);
+  tell(news.status, seen, story_of(seen, action));
+  // A fast step on the way is not worth a write; what waits, stays or is recorded is. A failure is
+  // told by the pass that waits it out.
+  news.write = applied && !outcome.written;
+  news.event = event_of(seen, action, outcome);
+  news.requeue = when_next(seen, action, outcome);
+  return news;
+}
+
+api::SandboxStatus bound_status(const Observation& seen, const Bind& step) {
+  api::SandboxStatus status = seen.wanted.status;
+  const bool anew = status.epoch != step.attempt.epoch;
+  status.sandbox_id = step.id;
+  status.epoch = step.attempt.epoch;
+  if (anew || status.incarnation == 0) ++status.incarnation;
+  status.run = 0;
+  status.start_time.reset();
+  status.paused_by = api::PausedBy::kNobody;
+  if (seen.provider) {
+    status.endpoint_url = seen.provider->spec.data_url;
+    status.endpoint_routing = std::string(api::to_word(seen.provider->spec.routing));
+  }
+  tell(status, seen, story_of(seen, step));
+  return status;
+}
+
+}  // namespace controller
