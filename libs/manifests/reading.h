@@ -35,8 +35,9 @@ struct Reading {
 // `file` is the name that problems carry; `space` the namespace of objects that name none.
 Reading read_manifest(std::string_view text, const std::string& file, const std::string& space);
 
-// What an edit may not change, as the CRDs' transition rules say it: `before` and `after` are whole
-// objects of one kind and key.
-std::vector<Problem> check_edit(Kind kind, const base::Json& before, const base::Json& after);
+// What the edit of an object breaks that the rules let nobody change. `before` is the whole object
+// as it was; `text` the file that `after` was read from, where the positions come from.
+std::vector<Problem> check_edit(const Declared& after, const base::Json& before,
+                                std::string_view text);
 
 }  // namespace manifests
