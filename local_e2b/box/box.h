@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -90,7 +91,7 @@ class Boxes {
   // folder.
   base::Result<base::Done> destroy(const BoxRecord& record);
   // Boxes whose cgroup or folder is there but that `known` does not name: destroys them; returns
-  // their ids.
+  // their ids. Not while create runs, whose box nobody knows yet.
   std::vector<std::string> destroy_unknown(const std::vector<BoxRecord>& known);
   // A non-blocking TCP socket made inside the box's network namespace, not yet connected.
   base::Result<base::Fd> socket_inside(const BoxRecord& record) const;
@@ -104,10 +105,12 @@ class Boxes {
   base::Result<std::uint32_t> claim(const std::string& id);
   base::Result<BoxRecord> build(const BoxSpec& spec, std::uint32_t uid_base);
   base::Result<base::Done> remove(const std::string& id);
+  void reap(const std::string& id);
 
   const BoxSettings settings_;
   const Capabilities capabilities_;
-  std::mutex claiming_;  // Held while a uid range is chosen and marked as taken.
+  std::mutex mutex_;  // Held while a uid range is chosen and marked as taken, and for children_.
+  std::map<std::string, pid_t> children_;  // Inits that are children of this process, by box.
 };
 
 }  // namespace local_e2b

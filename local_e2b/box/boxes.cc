@@ -79,11 +79,6 @@ std::string cure_for(const std::string& step) {
   return "";
 }
 
-void reap(pid_t child) {
-  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
-
 }  // namespace
 
 Boxes::Boxes(BoxSettings settings, Capabilities capabilities)
@@ -116,7 +111,7 @@ base::Result<BoxRecord> Boxes::create(const BoxSpec& spec) {
 
 // From here on folder and cgroup say who has the range, also to the next server.
 base::Result<std::uint32_t> Boxes::claim(const std::string& id) {
-  const std::lock_guard lock(claiming_);
+  const std::lock_guard lock(mutex_);
   const fs::path boxes = settings_.state / "boxes";
   CHECK_OK(base::make_folders(boxes, 0700));
   const auto uid_base = free_range(taken_ranges(boxes, capabilities_.cgroup2));
@@ -147,10 +142,11 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
                        .fail_at = settings_.fail_at};
   const Built built = run_builder(settings_.builder, plan, kBuildMax);
   const auto init = built.init_pid > 0 ? look_at_process(built.init_pid) : std::nullopt;
+  if (built.init_pid > 0) {
+    const std::lock_guard lock(mutex_);
+    children_[spec.id] = built.init_pid;
+  }
   if (built.failure || !init) {
-    // Dead before it is reaped, or the reaping would wait for it.
-    (void)Cgroup(plan.cgroup).kill(kKillMax);
-    if (built.init_pid > 0) reap(built.init_pid);
     const StepFailure why =
         built.failure.value_or(StepFailure{"start the executor", "init is gone at once"});
     return base::error(ErrorCode::kUnavailable, "cannot build box ", spec.id, " at the step \"",
@@ -188,22 +184,30 @@ base::Result<base::Done> Boxes::destroy(const BoxRecord& record) {
       record.cgroup != cgroup_of(record.id))
     return base::error(ErrorCode::kInvalid, "the record of box \"", record.id,
                        "\" does not belong to the state folder ", settings_.state.string());
-  const Cgroup cgroup(record.cgroup);
-  const bool killed = cgroup.exists();
-  if (killed) CHECK_OK(cgroup.kill(kKillMax));
-  const auto init = look_at_process(record.init_pid);
-  if (init && init->start == record.init_start && (killed || init->state == 'Z'))
-    reap(record.init_pid);
   return remove(record.id);
 }
 
 base::Result<base::Done> Boxes::remove(const std::string& id) {
   const Cgroup cgroup(cgroup_of(id));
-  if (cgroup.exists()) {
-    CHECK_OK(cgroup.kill(kKillMax));
-    CHECK_OK(cgroup.remove(kKillMax));
-  }
+  if (cgroup.exists()) CHECK_OK(cgroup.kill(kKillMax));
+  reap(id);
+  if (cgroup.exists()) CHECK_OK(cgroup.remove(kKillMax));
   return remove_tree(folder_of(id));
+}
+
+// For an init that is dead or about to be: only of those that are our children, which a pid from a
+// record may not be.
+void Boxes::reap(const std::string& id) {
+  pid_t child = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = children_.find(id);
+    if (found == children_.end()) return;
+    child = found->second;
+    children_.erase(found);
+  }
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 std::vector<std::string> Boxes::destroy_unknown(const std::vector<BoxRecord>& known) {
