@@ -1,0 +1,363 @@
+#include "libs/envd/client.h"
+
+#include <algorithm>
+
+#include "libs/base/crypto.h"
+#include "libs/base/strings.h"
+#include "libs/envd/connect.h"
+
+namespace envd {
+namespace {
+
+using base::Done;
+using base::error;
+using base::ErrorCode;
+using base::Json;
+using base::Milliseconds;
+using base::Result;
+
+// envd pings this often; it must be positive, for a bad value ends old daemons.
+constexpr int kPingSeconds = 30;
+constexpr Milliseconds kGrace{15'000};               // Between a process's own limit and ours.
+constexpr std::size_t kInputPieceBytes = 32u << 10;  // Less than a pipe holds.
+constexpr std::size_t kRefusalBytesMax = 64u << 10;
+
+base::Error from_transport(std::string_view what, const net::Failure& failure) {
+  return {failure.code, std::string(what) + ": " + failure.message, failure.retry_after};
+}
+
+// Old daemons have no default user.
+std::string user_or_default(const std::string& user, const ClientOptions& options) {
+  if (!user.empty() || version_at_least(options.envd_version, "0.4.0")) return user;
+  return "user";
+}
+
+net::Request request_to(const Route& route, const char* method, const std::string& path) {
+  return {.method = method, .url = route.url + path, .headers = route.headers};
+}
+
+net::Request call_to(const Route& route, const ClientOptions& options, const char* rpc,
+                     const std::string& user) {
+  net::Request request = request_to(route, "POST", std::string("/") + rpc);
+  request.headers.add("Connect-Protocol-Version", "1");
+  request.headers.add("Accept", "application/json");
+  if (const std::string name = user_or_default(user, options); !name.empty())
+    request.headers.add("Authorization", "Basic " + base::to_base64(name + ":"));
+  return request;
+}
+
+std::string files_path(const std::string& path, const std::string& user,
+                       const ClientOptions& options) {
+  std::string query = "/files?path=" + base::percent_encode(path);
+  if (const std::string name = user_or_default(user, options); !name.empty())
+    query += "&username=" + base::percent_encode(name);
+  return query;
+}
+
+// A number, or a number as text, which is how proto3 writes 64 bits.
+std::int64_t number_at(const Json& object, const char* key) {
+  if (const auto number = base::integer_at(object, key)) return *number;
+  return base::parse_integer(base::text_at(object, key).value_or("")).value_or(0);
+}
+
+Result<Entry> read_entry(const Json& reply) {
+  const Json* entry = base::object_at(reply, "entry");
+  const auto path = entry ? base::text_at(*entry, "path") : std::nullopt;
+  if (!path) return error(ErrorCode::kUnavailable, "entry.path is missing");
+  const std::string type = base::text_at(*entry, "type").value_or("");
+  return Entry{.path = *path,
+               .is_folder = type == "FILE_TYPE_DIRECTORY" || number_at(*entry, "type") == 2,
+               .is_symlink = base::text_at(*entry, "symlinkTarget").has_value() ||
+                             type == "FILE_TYPE_SYMLINK",
+               .size = static_cast<std::uint64_t>(number_at(*entry, "size")),
+               .mode = static_cast<std::uint32_t>(number_at(*entry, "mode")) & 07777,
+               .owner = base::text_at(*entry, "owner").value_or("")};
+}
+
+// One file as multipart/form-data, the form that every envd takes.
+void put_multipart(net::Request& request, const std::string& path, std::string_view content) {
+  const std::string boundary = "sandfleet-" + base::random_hex(16);
+  std::string name;  // Informative only: the `path` query decides.
+  for (char c : path)
+    name += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ? '_' : c;
+  request.headers.add("Content-Type", "multipart/form-data; boundary=" + boundary);
+  request.body = "--" + boundary +
+                 "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + name +
+                 "\"\r\nContent-Type: application/octet-stream\r\n\r\n";
+  request.body.append(content);
+  request.body += "\r\n--" + boundary + "--\r\n";
+}
+
+Json start_message(const Command& command, bool takes_input) {
+  Json process = {{"cmd", command.argv.front()},
+                  {"args", std::vector(command.argv.begin() + 1, command.argv.end())},
+                  {"envs", command.env}};
+  if (command.cwd) process["cwd"] = *command.cwd;
+  return {{"process", std::move(process)}, {"stdin", takes_input}};
+}
+
+// A Start stream as it comes in: its events go to `on_event`, which says whether to go on.
+class ProcessStream {
+ public:
+  using OnEvent = std::function<Result<bool>(const ProcessEvent&)>;
+
+  ProcessStream(std::string what, OnEvent on_event)
+      : what_(std::move(what)), on_event_(std::move(on_event)) {}
+
+  net::Sink sink() {
+    return {
+        [this](const net::Response& head) {
+          head_ = head;
+          return true;
+        },
+        [this](std::string_view bytes) { return head_.status == 200 ? take(bytes) : keep(bytes); }};
+  }
+
+  // What ended the stream, if not `on_event`'s own wish or a good end.
+  std::optional<base::Error> failure(const net::Reply& reply) const {
+    if (failure_) return failure_;
+    if (satisfied_ || ended_) return std::nullopt;
+    if (!reply) return from_transport(what_, reply.error());
+    if (head_.status != 200) return error_of(what_, head_);
+    return error(ErrorCode::kUnavailable, what_, ": the stream broke off");
+  }
+
+ private:
+  bool keep(std::string_view bytes) {
+    head_.body.append(bytes.substr(0, kRefusalBytesMax - head_.body.size()));
+    return head_.body.size() < kRefusalBytesMax;
+  }
+
+  bool fail(base::Error why) {
+    failure_ = std::move(why);
+    return false;
+  }
+
+  bool take(std::string_view bytes) {
+    auto envelopes = decoder_.add(bytes);
+    if (!envelopes)
+      return fail(error(ErrorCode::kUnavailable, what_, ": ", envelopes.error().message));
+    for (const Envelope& envelope : *envelopes) {
+      if (envelope.is_end) {
+        ended_ = true;
+        failure_ = error_in_end(what_, envelope.payload);
+        return false;
+      }
+      const auto event = read_process_event(envelope.payload);
+      if (!event) return fail(error(ErrorCode::kUnavailable, what_, ": ", event.error().message));
+      const auto go_on = on_event_(*event);
+      if (!go_on) return fail(go_on.error());
+      satisfied_ = !*go_on;
+      if (satisfied_) return false;
+    }
+    return true;
+  }
+
+  const std::string what_;
+  OnEvent on_event_;
+  EnvelopeDecoder decoder_;
+  net::Response head_;
+  std::optional<base::Error> failure_;
+  bool satisfied_ = false, ended_ = false;
+};
+
+void collect(std::string& kept, std::string_view more, bool& cut) {
+  const std::size_t room = kOutputBytesMax - kept.size();
+  cut = cut || more.size() > room;
+  kept.append(more.substr(0, room));
+}
+
+Result<Done> check_command(const Command& command) {
+  if (command.argv.empty() || command.argv.front().empty())
+    return error(ErrorCode::kInvalid, "a command needs a program");
+  return Done{};
+}
+
+// One unary call: its message as JSON, or why there is none.
+Result<Json> unary(net::Transport& transport, const Route& route, const ClientOptions& options,
+                   const char* rpc, const std::string& user, const std::string& what,
+                   const Json& message, std::stop_token stop) {
+  net::Request request = call_to(route, options, rpc, user);
+  request.headers.add("Content-Type", "application/json");
+  request.body = base::to_text(message);
+  const net::Reply reply = transport.send(request, options.timeout, stop);
+  if (!reply) return from_transport(what, reply.error());
+  if (reply->status != 200) return error_of(what, *reply);
+  auto answer = base::parse_json(reply->body);
+  if (!answer || !answer->is_object())
+    return error(ErrorCode::kUnavailable, what, ": the answer is not a JSON object");
+  return answer;
+}
+
+}  // namespace
+
+Client::Client(net::Transport& transport, Route route, ClientOptions options)
+    : transport_(transport), route_(std::move(route)), options_(std::move(options)) {}
+
+Result<Done> Client::health(std::stop_token stop) {
+  const net::Reply reply =
+      transport_.send(request_to(route_, "GET", "/health"), options_.timeout, stop);
+  if (!reply) return from_transport("health of envd", reply.error());
+  if (reply->status != 204 && reply->status != 200) return error_of("health of envd", *reply);
+  return Done{};
+}
+
+// --- Files.
+
+Result<std::optional<Entry>> Client::stat(const std::string& path, const std::string& user,
+                                          std::stop_token stop) {
+  const std::string what = "stat " + path;
+  auto reply = unary(transport_, route_, options_, "filesystem.Filesystem/Stat", user, what,
+                     {{"path", path}}, stop);
+  if (!reply && reply.error().code == ErrorCode::kNotFound) return std::optional<Entry>();
+  if (!reply) return reply.error();
+  auto entry = read_entry(*reply);
+  if (!entry) return error(ErrorCode::kUnavailable, what, ": ", entry.error().message);
+  return std::optional(*std::move(entry));
+}
+
+Result<Done> Client::make_folder(const std::string& path, const std::string& user,
+                                 std::stop_token stop) {
+  const auto reply = unary(transport_, route_, options_, "filesystem.Filesystem/MakeDir", user,
+                           "make folder " + path, {{"path", path}}, stop);
+  if (!reply && reply.error().code != ErrorCode::kConflict) return reply.error();
+  return Done{};  // A folder that is there already is what was asked for.
+}
+
+Result<Done> Client::move(const std::string& from, const std::string& to, const std::string& user,
+                          std::stop_token stop) {
+  CHECK_OK(unary(transport_, route_, options_, "filesystem.Filesystem/Move", user,
+                 "move " + from + " to " + to, {{"source", from}, {"destination", to}}, stop));
+  return Done{};
+}
+
+Result<Done> Client::remove(const std::string& path, const std::string& user,
+                            std::stop_token stop) {
+  CHECK_OK(unary(transport_, route_, options_, "filesystem.Filesystem/Remove", user,
+                 "remove " + path, {{"path", path}}, stop));
+  return Done{};
+}
+
+Result<Done> Client::upload(const std::string& path, std::string_view content,
+                            const std::string& user, std::stop_token stop) {
+  const std::string what = "upload " + path;
+  net::Request request = request_to(route_, "POST", files_path(path, user, options_));
+  if (version_at_least(options_.envd_version, "0.5.7")) {
+    request.headers.add("Content-Type", "application/octet-stream");
+    request.body = content;
+  } else {
+    put_multipart(request, path, content);
+  }
+  const net::Reply reply = transport_.send(request, options_.transfer_timeout, stop);
+  if (!reply) return from_transport(what, reply.error());
+  if (reply->status != 200) return error_of(what, *reply);
+  const auto written = base::parse_json(reply->body);
+  if (!written || !written->is_array() || written->empty())
+    return error(ErrorCode::kUnavailable, what, ": envd names no file that it wrote");
+  return Done{};
+}
+
+Result<std::string> Client::download(const std::string& path, const std::string& user,
+                                     std::stop_token stop) {
+  const std::string what = "download " + path;
+  const net::Reply reply = transport_.send(
+      request_to(route_, "GET", files_path(path, user, options_)), options_.transfer_timeout, stop);
+  if (!reply) return from_transport(what, reply.error());
+  if (reply->status != 200) return error_of(what, *reply);
+  return reply->body;
+}
+
+// --- Processes.
+
+namespace {
+
+net::Request start_request(const Route& route, const ClientOptions& options, const Command& command,
+                           bool takes_input) {
+  net::Request request = call_to(route, options, "process.Process/Start", command.user);
+  request.headers.add("Content-Type", "application/connect+json");
+  request.headers.add("Keepalive-Ping-Interval", std::to_string(kPingSeconds));
+  request.body = encode_envelope(base::to_text(start_message(command, takes_input)));
+  return request;
+}
+
+}  // namespace
+
+Result<Finished> Client::run(const Command& command, Milliseconds timeout, std::stop_token stop) {
+  CHECK_OK(check_command(command));
+  const std::string what = "run " + command.argv.front();
+  if (timeout < Milliseconds(1)) return error(ErrorCode::kInvalid, what, ": no time to run in");
+  net::Request request = start_request(route_, options_, command, false);
+  request.headers.add("Connect-Timeout-Ms", std::to_string(timeout.count()));
+
+  const base::SystemClock clock;
+  const base::Moment deadline = clock.now() + timeout + kGrace;
+  Finished finished;
+  bool has_ended = false;
+  ProcessStream stream(what, [&](const ProcessEvent& event) -> Result<bool> {
+    collect(finished.output, event.output, finished.cut);
+    collect(finished.error_output, event.error_output, finished.cut);
+    if (event.end) finished.exit_code = event.end->exit_code;
+    has_ended = event.end.has_value();
+    if (!has_ended && clock.now() > deadline)
+      return error(ErrorCode::kUnavailable, what, ": envd did not end it in time");
+    return !has_ended;
+  });
+  const net::Reply reply = transport_.stream(request, stream.sink(), timeout + kGrace, stop);
+  if (auto failure = stream.failure(reply)) return *failure;
+  if (!has_ended) return error(ErrorCode::kUnavailable, what, ": the stream ended before it did");
+  return finished;
+}
+
+namespace {
+
+// Writes to a process's stdin in pieces that a pipe can hold, then closes it where envd can.
+Result<Done> feed(net::Transport& transport, const Route& route, const ClientOptions& options,
+                  const std::string& user, const std::string& what, std::uint32_t pid,
+                  std::string_view input, std::stop_token stop) {
+  const Json process = {{"pid", pid}};
+  for (std::size_t at = 0; at < input.size(); at += kInputPieceBytes) {
+    const std::string piece = base::to_base64(input.substr(at, kInputPieceBytes));
+    CHECK_OK(unary(transport, route, options, "process.Process/SendInput", user, what,
+                   {{"process", process}, {"input", {{"stdin", piece}}}}, stop));
+  }
+  if (!version_at_least(options.envd_version, "0.5.2")) return Done{};
+  CHECK_OK(unary(transport, route, options, "process.Process/CloseStdin", user, what,
+                 {{"process", process}}, stop));
+  return Done{};
+}
+
+// A process that did not get its input must not stay behind half alive.
+void end_process(net::Transport& transport, const Route& route, const ClientOptions& options,
+                 const std::string& user, std::uint32_t pid) {
+  (void)unary(transport, route, options, "process.Process/SendSignal", user, "end process",
+              {{"process", {{"pid", pid}}}, {"signal", "SIGNAL_SIGKILL"}}, {});
+}
+
+}  // namespace
+
+Result<std::uint32_t> Client::start(const Command& command, std::string_view input,
+                                    std::stop_token stop) {
+  CHECK_OK(check_command(command));
+  const std::string what = "start " + command.argv.front();
+  if (input.size() > kInputBytesMax)
+    return error(ErrorCode::kInvalid, what, ": more than ", std::to_string(kInputBytesMax),
+                 " bytes of input");
+  const net::Request request = start_request(route_, options_, command, !input.empty());
+  std::uint32_t pid = 0;
+  ProcessStream stream(what, [&](const ProcessEvent& event) -> Result<bool> {
+    if (!event.pid || *event.pid == 0) return true;
+    pid = *event.pid;
+    if (input.empty()) return false;
+    if (auto fed = feed(transport_, route_, options_, command.user, what, pid, input, stop); !fed) {
+      end_process(transport_, route_, options_, command.user, pid);
+      return fed.error();
+    }
+    return false;
+  });
+  const net::Reply reply = transport_.stream(request, stream.sink(), options_.timeout, stop);
+  if (auto failure = stream.failure(reply)) return *failure;
+  if (pid == 0) return error(ErrorCode::kUnavailable, what, ": envd told no pid");
+  return pid;
+}
+
+}  // namespace envd

@@ -1,0 +1,351 @@
+#include "libs/envd/client.h"
+
+#include <gtest/gtest.h>
+
+#include "libs/base/crypto.h"
+#include "libs/base/json.h"
+#include "libs/base/strings.h"
+#include "libs/envd/connect.h"
+#include "libs/net/testing/fake_transport.h"
+
+namespace envd {
+namespace {
+
+using base::ErrorCode;
+using base::Json;
+using base::Milliseconds;
+using net::Answer;
+using net::answer;
+using net::Request;
+
+constexpr Milliseconds kTime{10'000};
+
+std::string event(const std::string& event) {
+  return encode_envelope(R"({"event":)" + event + "}");
+}
+std::string started(int pid) { return event(R"({"start":{"pid":)" + std::to_string(pid) + "}}"); }
+std::string said(const std::string& pipe, const std::string& text) {
+  return event(R"({"data":{")" + pipe + R"(":")" + base::to_base64(text) + "\"}}");
+}
+std::string ended(const std::string& how) { return event(R"({"end":)" + how + "}"); }
+std::string end_of_stream(const std::string& payload = "{}") {
+  std::string bytes = encode_envelope(payload);
+  bytes[0] = 2;
+  return bytes;
+}
+Answer stream_of(std::vector<std::string> pieces, Answer::End end = Answer::End::kWhole) {
+  return {.headers = {{"Content-Type", "application/connect+json"}},
+          .pieces = std::move(pieces),
+          .chunked = true,
+          .end = end};
+}
+
+class EnvdClient : public testing::Test {
+ protected:
+  Client client(std::string version = "0.6.13") {
+    return Client(transport_, {"http://edge.test", {{"X-Access-Token", "envd-c4n4ry"}}},
+                  {.envd_version = std::move(version), .timeout = Milliseconds(500)});
+  }
+  void reply(Answer with) {
+    transport_.play([with](const Request&) { return with; });
+  }
+  Request last() const { return transport_.requests().back(); }
+  Json last_json() const { return *base::parse_json(last().body); }
+  // The message in the last Start's only envelope.
+  Json start_json() const {
+    for (const Request& request : transport_.requests())
+      if (request.url.ends_with("/Start")) {
+        const auto envelopes = EnvelopeDecoder().add(request.body);
+        if (envelopes && envelopes->size() == 1) return *base::parse_json((*envelopes)[0].payload);
+      }
+    return nullptr;
+  }
+
+  net::FakeTransport transport_{[](const Request&) { return answer(404); }};
+};
+
+TEST_F(EnvdClient, HealthIsA204) {
+  reply(answer(204));
+  EXPECT_TRUE(client().health({}));
+  EXPECT_EQ(last().url, "http://edge.test/health");
+  reply(answer(502, R"({"sandboxId":"i1","message":"not found","code":502})"));
+  const auto health = client().health({});
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(health.error().message.find("not running"), std::string::npos);
+}
+
+TEST_F(EnvdClient, StatsAFile) {
+  reply(answer(200, R"( {"entry": {"name":"x","type":"FILE_TYPE_FILE","path":"/x","size":"5",
+      "mode":420,"permissions":"-rw-r--r--","owner":"user","group":"user",
+      "modifiedTime":"2026-11-29T17:46:31Z"}})"));
+  const auto entry = client().stat("/x", "root", {});
+  ASSERT_TRUE(entry && *entry);
+  EXPECT_EQ((*entry)->size, 5u);
+  EXPECT_EQ((*entry)->mode, 0644u);
+  EXPECT_EQ((*entry)->owner, "user");
+  EXPECT_FALSE((*entry)->is_folder || (*entry)->is_symlink);
+  EXPECT_EQ(last().url, "http://edge.test/filesystem.Filesystem/Stat");
+  EXPECT_EQ(last_json(), (Json{{"path", "/x"}}));
+  EXPECT_EQ(last().headers.find("Authorization"), "Basic cm9vdDo=");
+  EXPECT_EQ(last().headers.find("X-Access-Token"), "envd-c4n4ry");
+  EXPECT_EQ(last().headers.find("Content-Type"), "application/json");
+}
+
+TEST_F(EnvdClient, StatsFoldersLinksAndNothing) {
+  reply(answer(200, R"({"entry":{"path":"/d","type":"FILE_TYPE_DIRECTORY","mode":493,
+      "symlinkTarget":"/e"}})"));
+  const auto folder = client().stat("/d", "", {});
+  EXPECT_TRUE((*folder)->is_folder);
+  EXPECT_TRUE((*folder)->is_symlink);
+  EXPECT_EQ(last().headers.find("Authorization"), std::nullopt);
+  reply(answer(404, R"({"code":"not_found","message":"no"})"));
+  EXPECT_EQ(*client().stat("/x", "", {}), std::nullopt);
+  // Only the daemon knows that a file is missing; a proxy's 404 does not say so.
+  reply(answer(404, "nginx"));
+  EXPECT_EQ(client().stat("/x", "", {}).error().code, ErrorCode::kUnavailable);
+  for (const char* body : {"", "[]", "{}", R"({"entry":{}})"}) {
+    reply(answer(200, body));
+    EXPECT_EQ(client().stat("/x", "", {}).error().code, ErrorCode::kUnavailable) << body;
+  }
+}
+
+TEST_F(EnvdClient, MakesMovesAndRemoves) {
+  reply(answer(200, R"({"entry":{"path":"/d"}})"));
+  EXPECT_TRUE(client().make_folder("/d", "", {}));
+  EXPECT_TRUE(last().url.ends_with("/filesystem.Filesystem/MakeDir"));
+  EXPECT_TRUE(client().move("/a", "/b", "", {}));
+  EXPECT_EQ(last_json(), (Json{{"source", "/a"}, {"destination", "/b"}}));
+  reply(answer(200, "{}"));
+  EXPECT_TRUE(client().remove("/d", "", {}));
+  EXPECT_TRUE(last().url.ends_with("/filesystem.Filesystem/Remove"));
+
+  reply(answer(409, R"({"code":"already_exists"})"));
+  EXPECT_TRUE(client().make_folder("/d", "", {}));
+  reply(answer(400, R"({"code":"invalid_argument","message":"path is a file"})"));
+  EXPECT_EQ(client().make_folder("/d", "", {}).error().code, ErrorCode::kInvalid);
+  reply(answer(404, R"({"code":"not_found"})"));
+  EXPECT_EQ(client().move("/a", "/b", "", {}).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(EnvdClient, UploadsAsOneStreamOfBytesToANewDaemon) {
+  reply(answer(200, R"([{"name":"x","path":"/x y","type":"file"}])",
+               {{"Content-Type", "text/plain"}}));
+  ASSERT_TRUE(client().upload("/x y", std::string("a\0b", 3), "root", {}));
+  EXPECT_EQ(last().url, "http://edge.test/files?path=%2Fx%20y&username=root");
+  EXPECT_EQ(last().headers.find("Content-Type"), "application/octet-stream");
+  EXPECT_EQ(last().body, std::string("a\0b", 3));
+}
+
+TEST_F(EnvdClient, UploadsAsMultipartToAnOldOne) {
+  reply(answer(200, R"([{"name":"x","path":"/x","type":"file"}])"));
+  for (const char* version : {"0.5.6", "0.2.0", ""}) {
+    ASSERT_TRUE(client(version).upload("/dir/x\"y", "content\r\n--", "root", {}));
+    const auto type = last().headers.find("Content-Type").value_or("");
+    ASSERT_TRUE(type.starts_with("multipart/form-data; boundary="));
+    const std::string boundary = type.substr(type.find('=') + 1);
+    EXPECT_EQ(last().body, "--" + boundary +
+                               "\r\nContent-Disposition: form-data; name=\"file\"; "
+                               "filename=\"/dir/x_y\"\r\nContent-Type: application/octet-stream"
+                               "\r\n\r\ncontent\r\n--\r\n--" +
+                               boundary + "--\r\n");
+  }
+}
+
+TEST_F(EnvdClient, AnUploadThatWroteNothingIsAnError) {
+  for (const Answer& bad : {answer(200, "[]"), answer(200, "ok"), answer(507, R"({"code":507})"),
+                            answer(401, R"({"code":401})"), net::lost_answer()}) {
+    reply(bad);
+    EXPECT_FALSE(client().upload("/x", "y", "", {}));
+  }
+}
+
+TEST_F(EnvdClient, Downloads) {
+  reply(answer(200, std::string("a\0b", 3)));
+  EXPECT_EQ(*client().download("/x", "", {}), std::string("a\0b", 3));
+  EXPECT_EQ(last().url, "http://edge.test/files?path=%2Fx");
+  reply(answer(404, R"({"code":404,"message":"path '/x' does not exist"})"));
+  EXPECT_EQ(client().download("/x", "", {}).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(EnvdClient, ADaemonWithoutADefaultUserIsToldOne) {
+  reply(answer(200, "x"));
+  ASSERT_TRUE(client("0.3.9").download("/x", "", {}));
+  EXPECT_TRUE(last().url.ends_with("&username=user"));
+  reply(answer(200, "{}"));
+  ASSERT_TRUE(client("0.3.9").remove("/x", "", {}));
+  EXPECT_EQ(last().headers.find("Authorization"), "Basic dXNlcjo=");
+}
+
+// --- Processes.
+
+TEST_F(EnvdClient, RunsACommandToItsEnd) {
+  reply(stream_of({started(7), said("stdout", "out "), said("stderr", "err"),
+                   event(R"({"keepalive":{}})"), said("stdout", "put"),
+                   ended(R"({"exitCode":3,"exited":true,"status":"exit status 3"})"),
+                   end_of_stream()}));
+  const auto finished = client().run(
+      {.argv = {"ls", "-l", "a b"}, .env = {{"A", "b"}}, .cwd = "/tmp", .user = "root"}, kTime, {});
+  ASSERT_TRUE(finished) << finished.error().message;
+  EXPECT_EQ(finished->exit_code, 3);
+  EXPECT_EQ(finished->output, "out put");
+  EXPECT_EQ(finished->error_output, "err");
+  EXPECT_FALSE(finished->cut);
+
+  EXPECT_EQ(last().url, "http://edge.test/process.Process/Start");
+  EXPECT_EQ(last().headers.find("Content-Type"), "application/connect+json");
+  EXPECT_EQ(last().headers.find("Connect-Timeout-Ms"), "10000");
+  EXPECT_EQ(last().headers.find("Keepalive-Ping-Interval"), "30");
+  EXPECT_EQ(last().headers.find("Authorization"), "Basic cm9vdDo=");
+  EXPECT_EQ(start_json(), *base::parse_json(R"({"process":{"cmd":"ls","args":["-l","a b"],
+      "envs":{"A":"b"},"cwd":"/tmp"},"stdin":false})"));
+}
+
+TEST_F(EnvdClient, ARunsOutputIsBounded) {
+  const std::string much(700'000, 'x');
+  reply(stream_of({started(7), said("stdout", much), said("stdout", much),
+                   ended(R"({"exited":true})"), end_of_stream()}));
+  const auto finished = client().run({.argv = {"yes"}}, kTime, {});
+  ASSERT_TRUE(finished) << finished.error().message;
+  EXPECT_EQ(finished->output.size(), kOutputBytesMax);
+  EXPECT_TRUE(finished->cut);
+  EXPECT_EQ(finished->exit_code, 0);
+}
+
+TEST_F(EnvdClient, ARunsEndCountsEvenIfTheStreamThenBreaks) {
+  reply(stream_of({started(7), ended(R"({"exited":true})")}, Answer::End::kCut));
+  EXPECT_TRUE(client().run({.argv = {"true"}}, kTime, {}));
+}
+
+TEST_F(EnvdClient, ARunFailsInEveryWay) {
+  struct Row {
+    const char* name;
+    Answer reply;
+    ErrorCode code;
+    const char* words;
+  };
+  const Row rows[] = {
+      {"deadline",
+       stream_of({started(7), end_of_stream(R"({"error":{"code":"deadline_exceeded"}})")}),
+       ErrorCode::kUnavailable, "deadline_exceeded"},
+      {"bad cwd",
+       stream_of({end_of_stream(R"({"error":{"code":"invalid_argument","message":"cwd"}})")}),
+       ErrorCode::kInvalid, "cwd"},
+      {"no end envelope", stream_of({started(7)}), ErrorCode::kUnavailable, "broke off"},
+      {"no end event", stream_of({started(7), end_of_stream()}), ErrorCode::kUnavailable, "ended"},
+      {"cut", stream_of({started(7)}, Answer::End::kCut), ErrorCode::kUnavailable, "closed"},
+      {"not an envelope", stream_of({"\x01\x02\x03\x04\x05"}), ErrorCode::kUnavailable,
+       "compressed"},
+      {"not JSON", stream_of({encode_envelope("nonsense")}), ErrorCode::kUnavailable, "JSON"},
+      {"token", answer(401, R"({"code":401,"message":"unauthorized"})"), ErrorCode::kDenied, "401"},
+      {"not running", answer(502, R"({"sandboxId":"i1","code":502})"), ErrorCode::kUnavailable,
+       "not running"},
+      {"endless refusal", answer(500, std::string(1 << 20, 'x')), ErrorCode::kUnavailable, "500"},
+      {"lost", net::lost_answer(), ErrorCode::kUnavailable, "run ls"},
+  };
+  for (const Row& row : rows) {
+    reply(row.reply);
+    const auto finished = client().run({.argv = {"ls"}}, kTime, {});
+    ASSERT_FALSE(finished) << row.name;
+    EXPECT_EQ(finished.error().code, row.code) << row.name;
+    EXPECT_NE(finished.error().message.find(row.words), std::string::npos)
+        << row.name << ": " << finished.error().message;
+  }
+  EXPECT_EQ(client().run({}, kTime, {}).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(client().run({.argv = {"ls"}}, Milliseconds(0), {}).error().code, ErrorCode::kInvalid);
+}
+
+// What a daemon hears while start() feeds a process.
+struct Fed {
+  std::string input;
+  bool closed = false, killed = false;
+  std::size_t pieces = 0;
+  bool refuse_input = false;
+  Answer operator()(const Request& request) {
+    if (request.url.ends_with("/Start")) return stream_of({started(42)}, Answer::End::kSilence);
+    const Json message = *base::parse_json(request.body);
+    EXPECT_EQ(message["process"], (Json{{"pid", 42}}));
+    if (request.url.ends_with("/SendInput")) {
+      if (refuse_input) return answer(500, R"({"code":"internal","message":"stdin closed"})");
+      input += *base::from_base64(message["input"]["stdin"].get<std::string>());
+      ++pieces;
+    }
+    closed = closed || request.url.ends_with("/CloseStdin");
+    killed = killed || request.url.ends_with("/SendSignal");
+    return answer(200, "{}");
+  }
+};
+
+TEST_F(EnvdClient, StartsFeedsAndLeavesAProcess) {
+  Fed fed;
+  transport_.play(std::ref(fed));
+  const std::string input(100'000, 'k');
+  const auto pid = client().start({.argv = {"/opt/x"}}, input, {});
+  ASSERT_TRUE(pid) << pid.error().message;
+  EXPECT_EQ(*pid, 42u);
+  EXPECT_TRUE(fed.input == input);
+  EXPECT_EQ(fed.pieces, 4u);
+  EXPECT_TRUE(fed.closed);
+  EXPECT_FALSE(fed.killed);
+  EXPECT_EQ(start_json()["stdin"], true);
+  // A limit would be the process's lifetime.
+  EXPECT_EQ(transport_.requests().front().headers.find("Connect-Timeout-Ms"), std::nullopt);
+}
+
+TEST_F(EnvdClient, WithoutInputAProcessHasNoStdin) {
+  Fed fed;
+  transport_.play(std::ref(fed));
+  ASSERT_TRUE(client().start({.argv = {"/opt/x"}}, "", {}));
+  EXPECT_EQ(start_json()["stdin"], false);
+  EXPECT_EQ(transport_.requests().size(), 1u);
+}
+
+TEST_F(EnvdClient, AnOldDaemonCannotCloseStdin) {
+  Fed fed;
+  transport_.play(std::ref(fed));
+  ASSERT_TRUE(client("0.5.1").start({.argv = {"/opt/x"}}, "k", {}));
+  EXPECT_EQ(fed.input, "k");
+  EXPECT_FALSE(fed.closed);
+}
+
+TEST_F(EnvdClient, AProcessThatGotNoInputIsEnded) {
+  Fed fed;
+  fed.refuse_input = true;
+  transport_.play(std::ref(fed));
+  EXPECT_FALSE(client().start({.argv = {"/opt/x"}}, "key", {}));
+  EXPECT_TRUE(fed.killed);
+}
+
+TEST_F(EnvdClient, AStartWithoutAPidIsAnError) {
+  for (const Answer& bad :
+       {stream_of({end_of_stream()}), stream_of({}), stream_of({event(R"({"start":{}})")}),
+        stream_of({end_of_stream(R"({"error":{"code":"unavailable","message":"frozen"}})")}),
+        stream_of({}, Answer::End::kSilence), net::lost_answer()}) {
+    reply(bad);
+    const auto pid = client().start({.argv = {"/opt/x"}}, "k", {});
+    ASSERT_FALSE(pid);
+    EXPECT_EQ(pid.error().code, ErrorCode::kUnavailable) << pid.error().message;
+  }
+  EXPECT_EQ(client().start({.argv = {"x"}}, std::string(kInputBytesMax + 1, 'k'), {}).error().code,
+            ErrorCode::kInvalid);
+}
+
+TEST_F(EnvdClient, NoErrorTellsATokenOrTheInput) {
+  const auto check = [](const auto& result) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().message.find("c4n4ry"), std::string::npos) << result.error().message;
+  };
+  for (const Answer& bad : {net::lost_answer(), net::refused_connection(), answer(500, "x"),
+                            answer(401, R"({"code":401,"message":"no"})")}) {
+    reply(bad);
+    check(client().health({}));
+    check(client().stat("/x", "", {}));
+    check(client().upload("/x", "c4n4ry", "", {}));
+    check(client().download("/x", "", {}));
+    check(client().run({.argv = {"x", "c4n4ry"}, .env = {{"K", "c4n4ry"}}}, kTime, {}));
+    check(client().start({.argv = {"x"}}, "c4n4ry", {}));
+  }
+}
+
+}  // namespace
+}  // namespace envd

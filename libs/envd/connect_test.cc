@@ -1,0 +1,190 @@
+#include "libs/envd/connect.h"
+
+#include <gtest/gtest.h>
+
+#include "libs/base/crypto.h"
+#include "libs/envd/sandbox.h"
+
+namespace envd {
+namespace {
+
+using base::ErrorCode;
+
+std::string end_envelope(std::string payload) {
+  std::string bytes = encode_envelope(payload);
+  bytes[0] = 2;
+  return bytes;
+}
+
+TEST(Envelope, HasAFlagAndItsLengthInBigEndian) {
+  EXPECT_EQ(base::to_hex(encode_envelope("{}")), "00000000027b7d");
+  EXPECT_EQ(base::to_hex(encode_envelope(std::string(0x010203, 'x'))).substr(0, 10), "0000010203");
+}
+
+TEST(Envelope, IsDecodedHoweverTheBytesAreCut) {
+  const std::string bytes =
+      encode_envelope("one") + encode_envelope("") + encode_envelope("three") + end_envelope("{}");
+  const std::vector<Envelope> wanted = {
+      {false, "one"}, {false, ""}, {false, "three"}, {true, "{}"}};
+  for (std::size_t step = 1; step <= bytes.size(); ++step) {
+    EnvelopeDecoder decoder;
+    std::vector<Envelope> got;
+    for (std::size_t at = 0; at < bytes.size(); at += step) {
+      const auto some = decoder.add(std::string_view(bytes).substr(at, step));
+      ASSERT_TRUE(some) << some.error().message;
+      got.insert(got.end(), some->begin(), some->end());
+    }
+    EXPECT_EQ(got, wanted) << step;
+    EXPECT_FALSE(decoder.in_the_middle());
+  }
+}
+
+TEST(Envelope, RefusesWhatIsCompressedUnknownTooLongOrAfterTheEnd) {
+  const std::string bad[] = {
+      std::string("\x01\0\0\0\0", 5),
+      std::string("\x80\0\0\0\0", 5),
+      std::string("\0\x7f\xff\xff\xff", 5),
+      end_envelope("{}") + encode_envelope("more"),
+  };
+  for (const std::string& bytes : bad) EXPECT_FALSE(EnvelopeDecoder().add(bytes));
+  EnvelopeDecoder decoder;
+  ASSERT_TRUE(decoder.add(encode_envelope(std::string(kEnvelopeBytesMax, 'x'))));
+}
+
+struct ErrorCase {
+  const char* name;
+  int status;
+  const char* body;
+  ErrorCode code;
+  const char* words;
+};
+void PrintTo(const ErrorCase& c, std::ostream* out) { *out << c.name; }
+
+class EnvdError : public testing::TestWithParam<ErrorCase> {};
+
+TEST_P(EnvdError, IsMappedByItsWriter) {
+  const ErrorCase& c = GetParam();
+  const auto error = error_of("stat /x", {c.status, {}, c.body});
+  EXPECT_EQ(error.code, c.code) << error.message;
+  EXPECT_NE(error.message.find(c.words), std::string::npos) << error.message;
+  EXPECT_EQ(error.message.find("stat /x: "), 0u);
+}
+
+const ErrorCase kErrorCases[] = {
+    {"connect_not_found", 404, R"({"code":"not_found","message":"no such file"})",
+     ErrorCode::kNotFound, "no such file"},
+    {"connect_exists", 409, R"({"code":"already_exists"})", ErrorCode::kConflict, "already_exists"},
+    {"connect_invalid", 400, R"({"code":"invalid_argument"})", ErrorCode::kInvalid, "invalid"},
+    {"connect_precondition", 400, R"({"code":"failed_precondition"})", ErrorCode::kInvalid, "400"},
+    {"connect_user", 401, R"({"code":"unauthenticated"})", ErrorCode::kDenied, "401"},
+    {"connect_denied", 403, R"({"code":"permission_denied"})", ErrorCode::kDenied, "403"},
+    {"connect_unimplemented", 501, R"({"code":"unimplemented"})", ErrorCode::kInvalid, "501"},
+    {"connect_unavailable", 503, R"({"code":"unavailable"})", ErrorCode::kUnavailable, "503"},
+    {"connect_exhausted", 429, R"({"code":"resource_exhausted"})", ErrorCode::kRateLimited, "429"},
+    {"connect_internal", 500, R"({"code":"internal","message":"a\nb"})", ErrorCode::kUnavailable,
+     "a b"},
+    {"rest_token", 401, R"({"code":401,"message":"unauthorized"})", ErrorCode::kDenied, "401"},
+    {"rest_missing", 404, R"({"code":404,"message":"path not found"})", ErrorCode::kNotFound,
+     "404"},
+    {"rest_folder", 400, R"({"code":400,"message":"is a directory"})", ErrorCode::kInvalid,
+     "directory"},
+    {"rest_disk_full", 507, R"({"code":507,"message":"not enough disk"})", ErrorCode::kUnavailable,
+     "not enough disk"},
+    {"edge_not_running", 502,
+     R"({"sandboxId":"i1","message":"The sandbox was not found","code":502})",
+     ErrorCode::kUnavailable, "sandbox i1 is not running"},
+    {"edge_closed_port", 502, R"({"sandboxId":"i1","message":"x","port":49983,"code":502})",
+     ErrorCode::kUnavailable, "port 49983 is closed"},
+    {"edge_unknown_sandbox", 404, R"({"sandboxId":"i1","message":"x","code":404})",
+     ErrorCode::kUnavailable, "not running"},
+    {"edge_traffic_token", 403, R"({"sandboxId":"i1","message":"token","code":403})",
+     ErrorCode::kDenied, "token"},
+    {"edge_transition", 409, R"({"sandboxId":"i1","message":"transitioning","code":409})",
+     ErrorCode::kUnavailable, "transitioning"},
+    {"edge_connections", 429, R"({"sandboxId":"i1","message":"many","code":429})",
+     ErrorCode::kRateLimited, "many"},
+    {"stranger_404", 404, "<html>nginx</html>", ErrorCode::kUnavailable, "404"},
+    {"stranger_502", 502, "Bad Gateway", ErrorCode::kUnavailable, "502"},
+    {"stranger_400", 400, "missing header", ErrorCode::kInvalid, "400"},
+    {"unary_type_on_stream", 415, "", ErrorCode::kInvalid, "415"},
+};
+INSTANTIATE_TEST_SUITE_P(All, EnvdError, testing::ValuesIn(kErrorCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(StreamEnd, IsGoodOrAnErrorOrNonsense) {
+  EXPECT_EQ(error_in_end("run", "{}"), std::nullopt);
+  EXPECT_EQ(error_in_end("run", R"({"metadata":{}})"), std::nullopt);
+  const auto late =
+      error_in_end("run", R"({"error":{"code":"deadline_exceeded","message":"late"}})");
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->code, ErrorCode::kUnavailable);
+  EXPECT_EQ(late->message, "run: deadline_exceeded: late");
+  EXPECT_EQ(error_in_end("run", R"({"error":{"code":"invalid_argument"}})")->code,
+            ErrorCode::kInvalid);
+  EXPECT_TRUE(error_in_end("run", "nonsense"));
+}
+
+TEST(ProcessEvent, ReadsWhatTheDaemonLeavesOut) {
+  EXPECT_EQ(read_process_event(R"({"event":{"start":{"pid":42}}})")->pid, 42u);
+  const auto data =
+      read_process_event(R"( {"event": {"data": {"stdout": "aGk=", "stderr": "eW8="}}})");
+  EXPECT_EQ(data->output, "hi");
+  EXPECT_EQ(data->error_output, "yo");
+  const auto well =
+      read_process_event(R"({"event":{"end":{"exited":true,"status":"exit status 0"}}})");
+  EXPECT_EQ(well->end->exit_code, 0);
+  const auto badly = read_process_event(R"({"event":{"end":{"exited":true,"exitCode":7}}})");
+  EXPECT_EQ(badly->end->exit_code, 7);
+  const auto killed =
+      read_process_event(R"({"event":{"end":{"exitCode":-1,"status":"signal: killed"}}})");
+  EXPECT_EQ(killed->end->exit_code, -1);
+  EXPECT_EQ(killed->end->status, "signal: killed");
+  EXPECT_FALSE(read_process_event(R"({"event":{"keepalive":{}}})")->end);
+  EXPECT_TRUE(read_process_event("{}"));
+  for (const char* bad : {"", "[]", "{", R"({"event":{"data":{"stdout":"*"}}})"})
+    EXPECT_FALSE(read_process_event(bad)) << bad;
+}
+
+TEST(Version, IsComparedByNumber) {
+  EXPECT_TRUE(version_at_least("0.5.13", "0.5.7"));
+  EXPECT_TRUE(version_at_least("0.5.7", "0.5.7"));
+  EXPECT_TRUE(version_at_least("v1.0", "0.9.9"));
+  EXPECT_TRUE(version_at_least("0.6.0-rc1", "0.6.0"));
+  EXPECT_FALSE(version_at_least("0.5.6", "0.5.7"));
+  EXPECT_FALSE(version_at_least("", "0.0.1"));
+  EXPECT_FALSE(version_at_least("newest", "0.0.1"));
+}
+
+TEST(Route, FollowsEachOfTheThreeRoutings) {
+  const auto subdomain = route_to({"https://example.dev:8443/", Routing::kSubdomain}, "i1", 49983,
+                                  "envd-token", "traffic");
+  EXPECT_EQ(subdomain.url, "https://49983-i1.example.dev:8443");
+  EXPECT_EQ(subdomain.headers, (net::Headers{{"X-Access-Token", "envd-token"},
+                                             {"E2b-Traffic-Access-Token", "traffic"}}));
+  const auto header = route_to({"https://sandbox.example.dev", Routing::kHeader}, "i1", 49983,
+                               "envd-token", std::nullopt);
+  EXPECT_EQ(header.url, "https://sandbox.example.dev");
+  EXPECT_EQ(header.headers, (net::Headers{{"E2b-Sandbox-Id", "i1"},
+                                          {"E2b-Sandbox-Port", "49983"},
+                                          {"X-Access-Token", "envd-token"}}));
+  const auto prefix = route_to({"https://example.dev/kruise", Routing::kPathPrefix}, "Ns--n", 8080,
+                               std::nullopt, std::nullopt);
+  EXPECT_EQ(prefix.url, "https://example.dev/kruise/Ns--n/8080");
+  EXPECT_EQ(prefix.headers, net::Headers{});
+}
+
+// A daemon on this machine needs no edge: its own address, and headers that it does not read.
+TEST(Route, ReachesALocalDaemonByHeaderRouting) {
+  EXPECT_EQ(route_to({"http://localhost:49983", Routing::kHeader}, "debug", kEnvdPort, "t", {}).url,
+            "http://localhost:49983");
+}
+
+TEST(Route, ShowsTheDaemonsTokenToNoOtherPort) {
+  const auto route =
+      route_to({"https://example.dev", Routing::kSubdomain}, "i1", 49984, "c4n4ry", "t");
+  EXPECT_EQ(route.headers.find("X-Access-Token"), std::nullopt);
+  EXPECT_EQ(route.headers.find("e2b-traffic-access-token"), "t");
+}
+
+}  // namespace
+}  // namespace envd
