@@ -102,6 +102,10 @@ Task<base::Result<base::Done>> Exchange::send(std::string bytes) {
 
 Task<base::Result<base::Done>> Exchange::reply(HttpReply reply) {
   if (phase_ != Phase::kUnanswered) co_return gone();
+  if (reply_lost_) {
+    abort();
+    co_return gone();
+  }
   if (continue_expected_) keep_alive_ = false;  // The peer may or may not send its body now.
   phase_ = Phase::kAnswered;
   std::string text = head_text(reply.status, reply.fields);
@@ -114,6 +118,10 @@ Task<base::Result<base::Done>> Exchange::reply(HttpReply reply) {
 
 Task<base::Result<base::Done>> Exchange::begin(int status, HttpFields fields) {
   if (phase_ != Phase::kUnanswered) co_return gone();
+  if (reply_lost_) {
+    abort();
+    co_return gone();
+  }
   if (continue_expected_ || !request_.http_1_1) keep_alive_ = false;
   const bool bodiless = has_no_body(status) || request_.method == "HEAD";
   reply_chunked_ = request_.http_1_1 && !find_field(fields, "content-length") && !bodiless;

@@ -24,6 +24,7 @@ class Exchange final : public HttpExchange {
   Task<base::Result<base::Done>> finish() override;
   Task<> wait_for_disconnect() override;
   Task<base::Result<base::Done>> forward(std::shared_ptr<Stream> upstream) override;
+  void lose_reply() override { reply_lost_ = true; }
   void abort() override;
 
   // When the handler has returned: replies in its place if it did not, and tells whether the
@@ -57,6 +58,7 @@ class Exchange final : public HttpExchange {
   bool reply_chunked_ = false;
   bool upload_done_ = false;  // Of forward().
   bool upgraded_ = false;
+  bool reply_lost_ = false;
   std::weak_ptr<Stream> upstream_;
 };
 

@@ -113,6 +113,10 @@ Task<base::Result<base::Done>> Exchange::relay_reply(Input& input) {
     if (head.status >= 200 || head.status == 101) break;
     reader = make_response_reader(kHeadBytesMax, to_head);  // An interim reply concerns us alone.
   }
+  if (reply_lost_) {
+    abort();
+    co_return broke_off("the reply was to be lost");
+  }
   upgraded_ = head.status == 101;
   const bool bodiless = head.without_body || to_head;
   const bool chunked = !head.content_length && !bodiless && request_.http_1_1;

@@ -64,6 +64,9 @@ class HttpExchange {
   // anything was sent back, so that replying is still the caller's. kCancelled: the peer left or
   // the reply broke off; this connection is closed, and so is upstream.
   virtual Task<base::Result<base::Done>> forward(std::shared_ptr<Stream> upstream) = 0;
+  // From now on the connection breaks where a reply would begin: what the request asked for
+  // happens, and its peer never learns of it.
+  virtual void lose_reply() = 0;
   // Breaks the connection at once (a TCP peer sees a reset), and what forward() connected it to.
   // For a cut or a reply that is meant to be lost; nothing can be replied afterwards.
   virtual void abort() = 0;

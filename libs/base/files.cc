@@ -47,14 +47,16 @@ Result<Done> write_all(int fd, std::string_view bytes) {
   return Done{};
 }
 
-Result<Done> write_file_atomically(const fs::path& path, std::string_view content, mode_t mode) {
+Result<Done> write_file_atomically(const fs::path& path, std::string_view content, mode_t mode,
+                                   Durable durable) {
+  const bool synced = durable == Durable::kPastPowerLoss;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const fs::path staged = folder / ("." + path.filename().string() + "." + random_hex(6) + ".tmp");
   {
     Fd file(::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (!file) return errno_error("write", staged, errno);
     const auto wrote = write_all(file.get(), content);
-    const bool kept = wrote && ::fchmod(file.get(), mode) == 0 && ::fsync(file.get()) == 0;
+    const bool kept = wrote && ::fchmod(file.get(), mode) == 0 && (!synced || ::fsync(file.get()) == 0);
     if (!kept) {
       const Error failed =
           wrote ? errno_error("write", staged, errno)
@@ -68,6 +70,7 @@ Result<Done> write_file_atomically(const fs::path& path, std::string_view conten
     ::unlink(staged.c_str());
     return failed;
   }
+  if (!synced) return Done{};
   Fd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent || ::fsync(parent.get()) != 0) return errno_error("sync", folder, errno);
   return Done{};

@@ -18,8 +18,10 @@ Error errno_error(std::string_view what, const std::filesystem::path& path, int 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t bytes_max = 64u << 20);
 // Readers see the old content or the new, also after a crash: staged beside the target, fsynced,
 // renamed, the folder fsynced.
+// kPastProcess leaves out the fsyncs: enough for what need not outlive a power loss.
+enum class Durable { kPastPowerLoss, kPastProcess };
 Result<Done> write_file_atomically(const std::filesystem::path& path, std::string_view content,
-                                   mode_t mode);
+                                   mode_t mode, Durable durable = Durable::kPastPowerLoss);
 Result<Done> make_folders(const std::filesystem::path& path, mode_t mode);
 // An exclusive lock that the kernel frees when the process ends; kConflict when another holds it.
 Result<Fd> lock_file(const std::filesystem::path& path);

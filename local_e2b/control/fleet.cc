@@ -1,0 +1,514 @@
+#include "local_e2b/control/fleet.h"
+
+#include <algorithm>
+
+#include "libs/base/crypto.h"
+#include "libs/base/log.h"
+#include "local_e2b/control/listing.h"
+
+namespace local_e2b {
+namespace {
+
+using base::Seconds;
+constexpr base::Milliseconds kRetry{10'000};  // Of a kill or an automatic pause that failed.
+constexpr base::Milliseconds kLookForDead{1'000};
+constexpr std::int64_t kWakeSecondsMin = 300;
+
+std::string new_id() {
+  constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::string id = "i";
+  while (id.size() < 21)
+    for (const char c : base::random_bytes(32)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 252 && id.size() < 21) id += kAlphabet[byte % 36];
+    }
+  return id;
+}
+
+Refusal already_paused(const std::string& id) {
+  return refuse(409, "Sandbox \"" + id + "\" is already paused");
+}
+
+}  // namespace
+
+Fleet::Fleet(aio::Executor executor, BoxHost& host, const Records& records,
+             Connections& connections, const base::Clock& clock, FleetLimits limits)
+    : executor_(executor),
+      host_(host),
+      records_(records),
+      connections_(connections),
+      clock_(clock),
+      limits_(limits),
+      leases_changed_(executor),
+      tasks_(executor) {}
+
+Fleet::EntryPtr Fleet::find_own(const std::string& team, const std::string& id) const {
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || found->second->sandbox.team != team) return nullptr;
+  return found->second->sandbox.phase == Phase::kStarting ? nullptr : found->second;
+}
+
+const Sandbox* Fleet::find(const std::string& id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : &found->second->sandbox;
+}
+
+Outcome<Sandbox> Fleet::get(const std::string& team, const std::string& id) const {
+  const auto entry = find_own(team, id);
+  if (!entry || seen_as(entry->sandbox.phase) == Seen::kNothing) return not_found(id);
+  return entry->sandbox;
+}
+
+std::vector<const Sandbox*> Fleet::of_team(const std::string& team) const {
+  std::vector<const Sandbox*> own;
+  for (const auto& [id, entry] : entries_)
+    if (entry->sandbox.team == team) own.push_back(&entry->sandbox);
+  return own;
+}
+
+std::vector<Sandbox> Fleet::all() const {
+  std::vector<Sandbox> every;
+  for (const auto& [id, entry] : entries_) every.push_back(entry->sandbox);
+  return every;
+}
+
+std::size_t Fleet::occupied() const {
+  return static_cast<std::size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [](const auto& each) {
+        const Phase phase = each.second->sandbox.phase;
+        return phase != Phase::kPaused && phase != Phase::kKilling;
+      }));
+}
+
+Outcome<base::Done> Fleet::check_room() const {
+  if (occupied() < limits_.sandboxes_max) return base::Done{};
+  return refuse(429, "you have reached the maximum number of concurrent sandboxes (" +
+                         std::to_string(limits_.sandboxes_max) + ")");
+}
+
+void Fleet::save(const Sandbox& sandbox) {
+  const auto saved = records_.save(sandbox);
+  if (!saved)
+    base::log::error("cannot write a sandbox's record",
+                     {{"sandbox", sandbox.id}, {"error", saved.error()}});
+}
+
+void Fleet::forget(const EntryPtr& entry) {
+  const std::string id = entry->sandbox.id;
+  records_.remove(id);
+  leases_.remove(id);
+  entries_.erase(id);
+  connections_.cut(id);
+}
+
+// The phase is on record before the deed; a deed that could not be written down is not begun.
+Outcome<base::Done> Fleet::begin(Entry& entry, Phase phase) {
+  const Phase before = entry.sandbox.phase;
+  entry.sandbox.phase = phase;
+  const auto saved = records_.save(entry.sandbox);
+  if (!saved) {
+    entry.sandbox.phase = before;
+    return refuse(503, "the provider cannot write its state: " + saved.error().message);
+  }
+  entry.operation = std::make_shared<Operation>();
+  return base::Done{};
+}
+
+Outcome<base::Done> Fleet::finish(Entry& entry, Phase phase, Outcome<base::Done> outcome) {
+  entry.sandbox.phase = phase;
+  save(entry.sandbox);
+  entry.operation->outcome = outcome;
+  entry.changed.notify_all();
+  return outcome;
+}
+
+Fleet::Deed Fleet::join(EntryPtr entry) {
+  const auto operation = entry->operation;
+  while (!operation->outcome) co_await entry->changed.wait();
+  co_return *operation->outcome;
+}
+
+void Fleet::start_run(Sandbox& sandbox, std::int64_t timeout_seconds) {
+  sandbox.started_at = clock_.wall();
+  sandbox.end_at = sandbox.started_at + Seconds(timeout_seconds);
+  leases_.set(sandbox.id, clock_.now() + Seconds(timeout_seconds));
+  leases_changed_.notify_all();
+}
+
+// ---- create
+
+aio::Task<Outcome<Sandbox>> Fleet::create(std::string team, CreateRequest request) {
+  CO_CHECK_OK(check_room());
+  Sandbox sandbox;
+  sandbox.id = new_id();
+  sandbox.team = std::move(team);
+  sandbox.template_id = request.template_id;
+  sandbox.metadata = std::move(request.metadata);
+  sandbox.auto_pause = request.auto_pause;
+  sandbox.auto_resume = request.auto_resume;
+  sandbox.timeout_seconds = request.timeout_seconds;
+  sandbox.allow_internet_access = request.allow_internet_access;
+  sandbox.allow_public_traffic = request.allow_public_traffic;
+  sandbox.network = std::move(request.network);
+  sandbox.started_at = sandbox.end_at = clock_.wall();
+  sandbox.envd_token = base::random_hex(32);
+  if (!sandbox.allow_public_traffic) sandbox.traffic_token = base::random_hex(32);
+  sandbox.idempotency_key = std::move(request.idempotency_key);
+  sandbox.idempotency_fingerprint = std::move(request.idempotency_fingerprint);
+
+  const auto entry = std::make_shared<Entry>(std::move(sandbox), executor_);
+  CO_CHECK_OK(begin(*entry, Phase::kStarting));
+  entries_[entry->sandbox.id] = entry;
+  CO_CHECK_OK(co_await build(entry, std::move(request.env)));
+  co_return entry->sandbox;
+}
+
+Fleet::Deed Fleet::build(EntryPtr entry, std::map<std::string, std::string> env) {
+  Sandbox& sandbox = entry->sandbox;
+  BoxSpec spec{.id = sandbox.id, .executor_baked_in = sandbox.template_id == "base-executor"};
+  const auto box = co_await host_.create(std::move(spec));
+  if (!box) co_return co_await undo_create(entry, box.error().message);
+  sandbox.box = *box;
+  save(sandbox);
+  EnvdInit init{.access_token = sandbox.envd_token, .env = std::move(env), .set_env = true};
+  const auto version = co_await host_.init(*box, std::move(init));
+  if (!version) co_return co_await undo_create(entry, version.error().message);
+  sandbox.envd_version = *version;
+  start_run(sandbox, sandbox.timeout_seconds);
+  base::log::info("sandbox created", {{"sandbox", sandbox.id}, {"template", sandbox.template_id}});
+  co_return finish(*entry, Phase::kRunning, base::Done{});
+}
+
+Fleet::Deed Fleet::undo_create(EntryPtr entry, std::string why) {
+  base::log::error("a sandbox could not be created",
+                   {{"sandbox", entry->sandbox.id}, {"error", why}});
+  const Refusal failed =
+      refuse(500, "Failed to create the sandbox: " + why, "sandbox_create_failed");
+  if (entry->sandbox.box && !co_await host_.destroy(*entry->sandbox.box)) {
+    tasks_.spawn(retry_kill(entry));
+    co_return finish(*entry, Phase::kKilling, failed);
+  }
+  forget(entry);
+  co_return failed;
+}
+
+// ---- kill
+
+aio::Task<Outcome<base::Done>> Fleet::kill(std::string team, std::string id) {
+  for (;;) {
+    const auto entry = find_own(team, id);
+    if (!entry) co_return not_found(id);
+    switch (entry->sandbox.phase) {
+      case Phase::kKilling:
+        co_return co_await join(entry);
+      case Phase::kResuming:
+        co_return refuse(409, "Sandbox \"" + id + "\" is resuming; retry");
+      case Phase::kPausing:
+        co_await entry->changed.wait();
+        continue;
+      default:
+        co_return co_await do_kill(entry);
+    }
+  }
+}
+
+Fleet::Deed Fleet::do_kill(EntryPtr entry) {
+  const std::string id = entry->sandbox.id;
+  CO_CHECK_OK(begin(*entry, Phase::kKilling));
+  leases_.remove(id);
+  connections_.cut(id);
+  const auto destroyed = co_await host_.destroy(*entry->sandbox.box);
+  if (!destroyed) {
+    base::log::error("a sandbox could not be destroyed; trying again",
+                     {{"sandbox", id}, {"error", destroyed.error()}});
+    tasks_.spawn(retry_kill(entry));
+    co_return finish(*entry, Phase::kKilling,
+                     refuse(500, "Error killing sandbox: " + destroyed.error().message));
+  }
+  forget(entry);
+  entry->operation->outcome = Outcome<base::Done>(base::Done{});
+  entry->changed.notify_all();
+  base::log::info("sandbox killed", {{"sandbox", id}});
+  co_return base::Done{};
+}
+
+aio::Task<> Fleet::retry_kill(EntryPtr entry) {
+  while (!co_await host_.destroy(*entry->sandbox.box)) co_await aio::sleep_for(kRetry);
+  forget(entry);
+}
+
+aio::Task<> Fleet::kill_all() {
+  for (const Sandbox& each : all()) {
+    const auto killed = co_await kill(each.team, each.id);
+    if (!killed)
+      base::log::warn("sandbox left behind", {{"sandbox", each.id}, {"error", killed.error()}});
+  }
+}
+
+// ---- pause
+
+aio::Task<Outcome<base::Done>> Fleet::pause(std::string team, std::string id) {
+  for (;;) {
+    const auto entry = find_own(team, id);
+    if (!entry) co_return not_found(id);
+    switch (entry->sandbox.phase) {
+      case Phase::kStarting:
+      case Phase::kKilling:
+        co_return not_found(id);
+      case Phase::kPaused:
+        co_return already_paused(id);
+      case Phase::kPausing:
+        co_return co_await join(entry);
+      case Phase::kResuming:
+        co_await entry->changed.wait();
+        continue;
+      case Phase::kRunning:
+        co_return co_await do_pause(entry);
+    }
+  }
+}
+
+Fleet::Deed Fleet::do_pause(EntryPtr entry) {
+  Sandbox& sandbox = entry->sandbox;
+  CO_CHECK_OK(begin(*entry, Phase::kPausing));
+  connections_.cut(sandbox.id);
+  const auto frozen = co_await host_.freeze(*sandbox.box);
+  if (!frozen) {
+    base::log::error("a sandbox could not be paused",
+                     {{"sandbox", sandbox.id}, {"error", frozen.error()}});
+    (void)co_await host_.thaw(*sandbox.box);  // Untouched and running, as the 503 says.
+    co_return finish(*entry, Phase::kRunning,
+                     refuse(503, "Error pausing sandbox: " + frozen.error().message));
+  }
+  leases_.remove(sandbox.id);
+  sandbox.end_at = clock_.wall();
+  base::log::info("sandbox paused", {{"sandbox", sandbox.id}});
+  co_return finish(*entry, Phase::kPaused, base::Done{});
+}
+
+// ---- connect and resume
+
+aio::Task<Outcome<Fleet::Connected>> Fleet::connect(std::string team, std::string id,
+                                                    ConnectRequest request) {
+  for (;;) {
+    const auto entry = find_own(team, id);
+    if (!entry) co_return not_found(id);
+    switch (entry->sandbox.phase) {
+      case Phase::kStarting:
+        co_return not_found(id);
+      case Phase::kKilling:
+        co_return refuse(409, "Sandbox \"" + id + "\" is being killed");
+      case Phase::kPausing:
+        co_await entry->changed.wait();
+        continue;
+      case Phase::kRunning: {
+        CO_CHECK_OK(lease(*entry, request.timeout_seconds, false));
+        co_return Connected{entry->sandbox, false};
+      }
+      case Phase::kPaused: {
+        CO_CHECK_OK(co_await do_resume(entry, request.timeout_seconds));
+        co_return Connected{entry->sandbox, true};
+      }
+      case Phase::kResuming: {
+        CO_CHECK_OK(co_await join(entry));
+        if (entry->sandbox.phase != Phase::kRunning) continue;
+        CO_CHECK_OK(lease(*entry, request.timeout_seconds, false));
+        co_return Connected{entry->sandbox, true};
+      }
+    }
+  }
+}
+
+aio::Task<Outcome<Sandbox>> Fleet::resume(std::string team, std::string id,
+                                          ConnectRequest request) {
+  for (;;) {
+    const auto entry = find_own(team, id);
+    if (!entry || entry->sandbox.phase == Phase::kKilling) co_return not_found(id);
+    switch (entry->sandbox.phase) {
+      case Phase::kPausing:
+        co_await entry->changed.wait();
+        continue;
+      case Phase::kPaused: {
+        CO_CHECK_OK(co_await do_resume(entry, request.timeout_seconds));
+        co_return entry->sandbox;
+      }
+      case Phase::kResuming:
+        co_return refuse(409, "Sandbox \"" + id + "\" is being started already",
+                         "sandbox_start_in_flight");
+      default:
+        co_return refuse(409, "Sandbox \"" + id + "\" is already running");
+    }
+  }
+}
+
+Fleet::Deed Fleet::do_resume(EntryPtr entry, std::int64_t timeout_seconds) {
+  Sandbox& sandbox = entry->sandbox;
+  CO_CHECK_OK(check_room());
+  CO_CHECK_OK(begin(*entry, Phase::kResuming));
+  const auto thawed = co_await host_.thaw(*sandbox.box);
+  if (!thawed) co_return co_await resume_failed(entry, thawed.error());
+  EnvdInit init{.access_token = sandbox.envd_token};
+  const auto version = co_await host_.init(*sandbox.box, std::move(init));
+  if (!version) co_return co_await resume_failed(entry, version.error());
+  sandbox.envd_version = *version;
+  start_run(sandbox, timeout_seconds);
+  base::log::info("sandbox resumed", {{"sandbox", sandbox.id}});
+  co_return finish(*entry, Phase::kRunning, base::Done{});
+}
+
+// Paused again, for another try; gone when its box died.
+Fleet::Deed Fleet::resume_failed(EntryPtr entry, base::Error why) {
+  const std::string id = entry->sandbox.id;
+  base::log::error("a sandbox could not be resumed", {{"sandbox", id}, {"error", why}});
+  std::vector<BoxRecord> boxes(1, *entry->sandbox.box);
+  const auto dead = co_await host_.dead_of(std::move(boxes));
+  if (dead.empty()) {
+    (void)co_await host_.freeze(*entry->sandbox.box);
+    co_return finish(*entry, Phase::kPaused, refuse(503, "Error resuming sandbox: " + why.message));
+  }
+  const Refusal gone = not_found(id);
+  entry->operation->outcome = Outcome<base::Done>(gone);
+  entry->changed.notify_all();
+  (void)co_await do_kill(entry);
+  co_return gone;
+}
+
+aio::Task<Outcome<base::Done>> Fleet::wake(std::string id) {
+  const Sandbox* sandbox = find(id);
+  if (!sandbox) co_return not_found(id);
+  const std::int64_t seconds =
+      std::max(std::min(sandbox->timeout_seconds, limits_.run_seconds_max), kWakeSecondsMin);
+  ConnectRequest request{.timeout_seconds = std::min(seconds, limits_.run_seconds_max)};
+  const std::string team = sandbox->team;
+  CO_CHECK_OK(co_await connect(team, id, request));
+  co_return base::Done{};
+}
+
+// ---- leases
+
+// The lease ends `seconds` from now, or when the longest run is over.
+Outcome<base::Done> Fleet::lease(Entry& entry, std::int64_t seconds, bool may_shorten) {
+  Sandbox& sandbox = entry.sandbox;
+  const auto last_end = sandbox.started_at + Seconds(limits_.run_seconds_max);
+  if (clock_.wall() >= last_end)
+    return refuse(400, "the sandbox has run for the longest time allowed");
+  const auto end = std::min(clock_.wall() + Seconds(seconds), last_end);
+  if (!may_shorten && end <= sandbox.end_at) return base::Done{};
+  const auto before = sandbox.end_at;
+  sandbox.end_at = end;
+  if (const auto saved = records_.save(sandbox); !saved) {
+    sandbox.end_at = before;
+    return refuse(503, "the provider cannot write its state: " + saved.error().message);
+  }
+  leases_.set(sandbox.id, clock_.now() + (end - clock_.wall()));
+  leases_changed_.notify_all();
+  return base::Done{};
+}
+
+Outcome<base::Done> Fleet::set_timeout(const std::string& team, const std::string& id,
+                                       std::int64_t seconds) {
+  const auto entry = find_own(team, id);
+  if (!entry) return not_found(id);
+  const Phase phase = entry->sandbox.phase;
+  if (phase == Phase::kRunning) return lease(*entry, seconds, true);
+  if (phase == Phase::kPausing || phase == Phase::kKilling)
+    return refuse(409, "Sandbox \"" + id + "\" is " + std::string(to_word(phase)));
+  return not_found(id);
+}
+
+Outcome<base::Done> Fleet::refresh(const std::string& team, const std::string& id,
+                                   std::int64_t seconds) {
+  const auto entry = find_own(team, id);
+  if (!entry || entry->sandbox.phase != Phase::kRunning) return set_timeout(team, id, seconds);
+  return lease(*entry, seconds, false);
+}
+
+void Fleet::expire_due() {
+  for (const auto& id : leases_.take_due(clock_.now())) {
+    const auto found = entries_.find(id);
+    if (found == entries_.end() || found->second->sandbox.phase != Phase::kRunning) continue;
+    tasks_.spawn(expire(found->second));
+  }
+}
+
+aio::Task<> Fleet::expire(EntryPtr entry) {
+  const std::string id = entry->sandbox.id;
+  if (entry->sandbox.phase != Phase::kRunning) co_return;
+  base::log::info("a sandbox's time is over",
+                  {{"sandbox", id}, {"then", entry->sandbox.auto_pause ? "pause" : "kill"}});
+  const auto ended = entry->sandbox.auto_pause ? co_await do_pause(entry) : co_await do_kill(entry);
+  if (!ended && entry->sandbox.phase == Phase::kRunning) {
+    leases_.set(id, clock_.now() + kRetry);
+    leases_changed_.notify_all();
+  }
+}
+
+aio::Task<> Fleet::keep_leases() {
+  for (;;) {
+    expire_due();
+    const auto next = leases_.next();
+    const auto wait = next ? *next - clock_.now() : base::Milliseconds(3'600'000);
+    co_await aio::race(leases_changed_.wait(), aio::sleep_for(wait));
+  }
+}
+
+aio::Task<> Fleet::bury_dead() {
+  for (;;) {
+    co_await aio::sleep_for(kLookForDead);
+    std::vector<BoxRecord> running;
+    for (const auto& [id, entry] : entries_)
+      if (entry->sandbox.phase == Phase::kRunning) running.push_back(*entry->sandbox.box);
+    if (running.empty()) continue;
+    for (const auto& id : co_await host_.dead_of(std::move(running))) {
+      const auto found = entries_.find(id);
+      if (found == entries_.end() || found->second->sandbox.phase != Phase::kRunning) continue;
+      base::log::warn("a sandbox's init ended by itself", {{"sandbox", id}});
+      const auto entry = found->second;
+      (void)co_await do_kill(entry);
+    }
+  }
+}
+
+// ---- starting again
+
+aio::Task<> Fleet::adopt() {
+  std::size_t adopted = 0;
+  for (auto& sandbox : records_.load()) {
+    const std::string id = sandbox.id;
+    if (co_await adopt_one(std::move(sandbox)))
+      ++adopted;
+    else
+      records_.remove(id);
+  }
+  std::vector<BoxRecord> known;
+  for (const auto& [id, entry] : entries_) known.push_back(*entry->sandbox.box);
+  for (const auto& id : co_await host_.destroy_unknown(std::move(known)))
+    base::log::warn("a box that no record names was destroyed", {{"box", id}});
+  if (adopted > 0) base::log::info("sandboxes taken over", {{"count", adopted}});
+}
+
+// False when it is gone, or was never finished: its box is destroyed with the unknown ones.
+aio::Task<bool> Fleet::adopt_one(Sandbox sandbox) {
+  if (!sandbox.box || sandbox.phase == Phase::kStarting || sandbox.phase == Phase::kKilling)
+    co_return false;
+  std::vector<BoxRecord> boxes(1, *sandbox.box);
+  if (!(co_await host_.dead_of(std::move(boxes))).empty()) {
+    base::log::warn("a sandbox died while the server was away", {{"sandbox", sandbox.id}});
+    co_return false;
+  }
+  if (sandbox.phase == Phase::kRunning) {
+    if (co_await host_.frozen(*sandbox.box) && !co_await host_.thaw(*sandbox.box)) co_return false;
+    leases_.set(sandbox.id, clock_.now() + (sandbox.end_at - clock_.wall()));
+  } else {
+    if (!co_await host_.frozen(*sandbox.box) && !co_await host_.freeze(*sandbox.box))
+      co_return false;
+    if (sandbox.phase == Phase::kPausing) sandbox.end_at = clock_.wall();
+    sandbox.phase = Phase::kPaused;
+    save(sandbox);
+  }
+  const std::string id = sandbox.id;
+  entries_[id] = std::make_shared<Entry>(std::move(sandbox), executor_);
+  co_return true;
+}
+
+}  // namespace local_e2b

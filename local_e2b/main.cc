@@ -1,0 +1,164 @@
+// sandfleet-local-e2b: requests come in at two ports. The control plane (control/api) changes the
+// fleet (control/fleet), which writes down what it does (state/) and has boxes built, frozen and
+// destroyed (box/) by background threads; the data plane (router/) carries requests into them.
+#include <signal.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "libs/aio/background.h"
+#include "libs/aio/http_server.h"
+#include "libs/aio/loop.h"
+#include "libs/base/crypto.h"
+#include "libs/base/files.h"
+#include "libs/base/log.h"
+#include "libs/base/strings.h"
+#include "local_e2b/box/box.h"
+#include "local_e2b/control/api.h"
+#include "local_e2b/control/fleet.h"
+#include "local_e2b/control/local_box_host.h"
+#include "local_e2b/options.h"
+#include "local_e2b/router/router.h"
+
+namespace local_e2b {
+namespace {
+
+namespace fs = std::filesystem;
+
+BoxSettings box_settings(const Options& options) {
+  std::error_code failed;
+  const fs::path state = fs::absolute(options.state);
+  const fs::path beside = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  BoxSettings settings;
+  settings.state = state;
+  settings.executor =
+      options.executor.empty() ? beside / "sandfleet-executor" : fs::absolute(options.executor);
+  settings.extra_lowers.assign(options.lowers.begin(), options.lowers.end());
+  // One state folder, one cgroup: servers beside each other never see each other's boxes.
+  settings.cgroup_name = "sandfleet-" + base::to_hex(base::sha256(state.string())).substr(0, 12);
+  return settings;
+}
+
+base::Result<std::string> read_admin_token(const Options& options) {
+  if (options.admin_token_file.empty()) return std::string();
+  TRY(const std::string text, base::read_file(options.admin_token_file, 4096));
+  const std::string token(base::trim(text));
+  if (token.empty())
+    return base::error(base::ErrorCode::kInvalid, options.admin_token_file, " holds no token");
+  return token;
+}
+
+base::Result<base::Done> check_machine(const Capabilities& machine, const BoxSettings& boxes) {
+  for (const auto& lack : machine.lacks)
+    base::log::warn("this machine lacks something that sandboxes need", {{"what", lack}});
+  if (::access(boxes.executor.c_str(), X_OK) != 0)
+    return base::error(base::ErrorCode::kInvalid, "there is no executor at ",
+                       boxes.executor.string(), "; name it with --executor");
+  return base::Done{};
+}
+
+base::Json ready_note(const Options& options, int api_port, int data_port, const fs::path& keys) {
+  const std::string host =
+      options.listen.find(':') == std::string::npos ? options.listen : "[" + options.listen + "]";
+  const std::string base_url = "http://" + host + ":";
+  return {{"api_url", base_url + std::to_string(api_port)},
+          {"data_url", base_url + std::to_string(data_port)},
+          {"api_port", api_port},
+          {"data_port", data_port},
+          {"api_key_file", keys.string()},
+          {"pid", ::getpid()}};
+}
+
+struct Servers {
+  aio::HttpServer& api;
+  aio::HttpServer& data;
+};
+
+base::Result<base::Json> listen(Servers servers, const Options& options, const fs::path& keys) {
+  TRY(const int api_port, servers.api.listen(options.listen, static_cast<int>(options.api_port)));
+  TRY(const int data_port,
+      servers.data.listen(options.listen, static_cast<int>(options.data_port)));
+  const base::Json note = ready_note(options, api_port, data_port, keys);
+  if (!options.ready_file.empty())
+    CHECK_OK(base::write_file_atomically(options.ready_file, base::to_text(note, 1), 0644));
+  return note;
+}
+
+void announce(const base::Json& note, const Options& options) {
+  base::log::info("serving; this provider is for development",
+                  {{"api", base::text_at(note, "api_url").value_or("")},
+                   {"data", base::text_at(note, "data_url").value_or("")},
+                   {"keys", base::text_at(note, "api_key_file").value_or("")}});
+  if (options.listen_any)
+    base::log::warn("other machines may reach this provider, without TLS; it is for development",
+                    {{"listen", options.listen}});
+}
+
+aio::Task<int> serve(Fleet& fleet, Api& api, Servers servers, aio::TaskGroup& tasks,
+                     const Options& options, fs::path keys) {
+  co_await fleet.adopt();
+  api.remember_creations(fleet.all());
+  const auto note = listen(servers, options, keys);
+  if (!note) {
+    base::log::error("cannot serve", {{"error", note.error()}});
+    co_return 1;
+  }
+  announce(*note, options);
+  tasks.spawn(fleet.keep_leases());
+  tasks.spawn(fleet.bury_dead());
+  const int signal = co_await aio::wait_for_signal({SIGTERM, SIGINT});
+  base::log::info("stopping", {{"signal", signal}});
+  servers.api.stop();
+  servers.data.stop();
+  if (options.kill_on_exit) co_await fleet.kill_all();
+  co_return 0;
+}
+
+base::Result<int> run(const Options& options) {
+  TRY(auto fault_rules, check_options(options));
+  TRY(const Records records, Records::open(options.state));
+  const fs::path keys = options.api_key_file.empty() ? fs::absolute(options.state) / "api-key"
+                                                     : fs::path(options.api_key_file);
+  TRY(const Teams teams,
+      options.api_key_file.empty() ? Teams::read_or_make(keys) : Teams::read(keys));
+  TRY(std::string admin_token, read_admin_token(options));
+  const Capabilities machine = probe_capabilities();
+  const BoxSettings settings = box_settings(options);
+  CHECK_OK(check_machine(machine, settings));
+
+  const base::SystemClock clock;
+  aio::Loop loop;
+  aio::Background background(static_cast<int>(options.build_threads));
+  Boxes boxes(settings, machine);
+  LocalBoxHost host(boxes, background, clock);
+  Faults faults(static_cast<std::uint64_t>(options.seed));
+  CHECK_OK(faults.set(std::move(fault_rules)));
+  Connections connections(kConnectionsPerSandboxMax);
+  const FleetLimits limits{static_cast<std::size_t>(options.max_sandboxes),
+                           options.max_run_seconds};
+  Fleet fleet(loop.executor(), host, records, connections, clock, limits);
+  Api api({.run_seconds_max = options.max_run_seconds, .admin_token = std::move(admin_token)},
+          fleet, teams, faults, clock);
+  Router router(fleet, host, connections, faults);
+  aio::HttpServer api_server(loop.executor(),
+                             [&api](auto exchange) { return api.handle(exchange); });
+  aio::HttpServer data_server(loop.executor(),
+                              [&router](auto exchange) { return router.handle(exchange); });
+  aio::TaskGroup tasks(loop.executor());
+  return loop.run(serve(fleet, api, {api_server, data_server}, tasks, options, keys));
+}
+
+}  // namespace
+}  // namespace local_e2b
+
+int main(int argc, char** argv) {
+  if (const auto exit_code = local_e2b::run_box_builder(argc, argv)) return *exit_code;
+  local_e2b::Options options;
+  if (const auto exit_code = local_e2b::parse_options(argc, argv, options)) return *exit_code;
+  base::log::configure(*base::log::parse_level(options.log_level),
+                       *base::log::parse_format(options.log_format));
+  const auto exit_code = local_e2b::run(options);
+  if (exit_code) return *exit_code;
+  std::cerr << "sandfleet-local-e2b: " << exit_code.error().message << "\n";
+  return 2;
+}
