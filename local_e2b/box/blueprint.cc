@@ -1,6 +1,6 @@
 #include "local_e2b/box/blueprint.h"
 
-#include <sys/stat.h>
+#include <algorithm>
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -25,6 +25,7 @@ base::Json to_json(const Blueprint& plan) {
           {"folder", plan.folder.string()},
           {"cgroup", plan.cgroup.string()},
           {"executor", plan.executor.string()},
+          {"etc", plan.etc.string()},
           {"executorBakedIn", plan.executor_baked_in},
           {"extraLowers", extra},
           {"uidBase", plan.uid_base},
@@ -37,12 +38,13 @@ base::Result<Blueprint> blueprint_from_json(const base::Json& json) {
   const auto folder = base::text_at(json, "folder");
   const auto cgroup = base::text_at(json, "cgroup");
   const auto executor = base::text_at(json, "executor");
+  const auto etc = base::text_at(json, "etc");
   const auto uid_base = base::integer_at(json, "uidBase");
   const auto server_pid = base::integer_at(json, "serverPid");
   const base::Json* extra = base::array_at(json, "extraLowers");
-  if (!id || !folder || !cgroup || !executor || !uid_base || !server_pid || !extra)
+  if (!id || !folder || !cgroup || !executor || !etc || !uid_base || !server_pid || !extra)
     return base::error(base::ErrorCode::kInvalid, "a part of the blueprint is missing");
-  Blueprint plan{*id, *folder, *cgroup, *executor};
+  Blueprint plan{*id, *folder, *cgroup, *executor, *etc};
   plan.executor_baked_in = base::bool_at(json, "executorBakedIn").value_or(false);
   for (const base::Json& lower : *extra)
     if (lower.is_string()) plan.extra_lowers.emplace_back(lower.get<std::string>());
@@ -57,12 +59,9 @@ base::Json to_json(const StepFailure& failure) {
 }
 
 std::vector<Overlay> overlays_of(const Blueprint& plan) {
-  // Hundreds of links that are quicker shown than copied.
-  static constexpr const char* kShared[] = {"/usr",          "/opt",    "/bin",
-                                            "/sbin",         "/lib",    "/lib32",
-                                            "/lib64",        "/libx32", "/etc/alternatives",
-                                            "/etc/ssl/certs"};
-  std::vector<Overlay> overlays;
+  static constexpr const char* kShared[] = {"/usr", "/opt",   "/bin",   "/sbin",
+                                            "/lib", "/lib32", "/lib64", "/libx32"};
+  std::vector<Overlay> overlays{{plan.etc, "etc"}};
   const auto add = [&](const fs::path& source) {
     const Overlay overlay{source, source.relative_path()};
     if (is_real_folder(source) &&

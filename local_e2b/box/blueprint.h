@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace local_e2b {
 struct Blueprint {
   std::string id;
   std::filesystem::path folder, cgroup, executor;
+  std::filesystem::path etc;  // The copy of /etc that it starts from.
   bool executor_baked_in = false;
   std::vector<std::filesystem::path> extra_lowers;
   uid_t uid_base = 0;  // Owner of what root owns inside; user ids go up from here.
@@ -32,9 +34,10 @@ struct Overlay {
   std::filesystem::path target;  // In the box, relative to its root.
   bool operator==(const Overlay&) const = default;
 };
-// /usr and /opt, what the host keeps beside /usr instead of inside it, two big folders of /etc, and
-// the extra ones; only folders that are there.
+// The copy of /etc, /usr and /opt, what the host keeps beside /usr instead of inside it, and the
+// extra ones; only folders that are there.
 std::vector<Overlay> overlays_of(const Blueprint& plan);
+inline constexpr std::size_t kEtcLayer = 0;  // Its number among them.
 
 // Why a folder may not be shown to boxes; nothing when it may.
 std::optional<std::string> objection_to_lower(const std::filesystem::path& lower,

@@ -102,6 +102,7 @@ class Boxes {
  private:
   std::filesystem::path folder_of(const std::string& id) const;
   std::filesystem::path cgroup_of(const std::string& id) const;
+  base::Result<base::Done> prepare();
   base::Result<std::uint32_t> claim(const std::string& id);
   base::Result<BoxRecord> build(const BoxSpec& spec, std::uint32_t uid_base);
   base::Result<base::Done> remove(const std::string& id);
@@ -109,7 +110,8 @@ class Boxes {
 
   const BoxSettings settings_;
   const Capabilities capabilities_;
-  std::mutex mutex_;  // Held while a uid range is chosen and marked as taken, and for children_.
+  std::mutex mutex_;  // Held while a uid range is chosen and marked as taken, and for what follows.
+  std::filesystem::path etc_;              // The copy of /etc that boxes start from; set once.
   std::map<std::string, pid_t> children_;  // Inits that are children of this process, by box.
 };
 

@@ -13,6 +13,7 @@
 #include "local_e2b/box/blueprint.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/cgroup.h"
+#include "local_e2b/box/etc.h"
 #include "local_e2b/box/process.h"
 #include "local_e2b/box/remove_tree.h"
 #include "local_e2b/box/start_builder.h"
@@ -101,12 +102,21 @@ base::Result<BoxRecord> Boxes::create(const BoxSpec& spec) {
     if (const auto objection = objection_to_lower(lower, settings_.state))
       return base::error(ErrorCode::kInvalid, "boxes cannot be shown ", lower.string(), ": ",
                          *objection);
+  CHECK_OK(prepare());
   TRY(const std::uint32_t uid_base, claim(spec.id));
   auto record = build(spec, uid_base);
   if (record) return record;
   if (const auto removed = remove(spec.id); !removed)
     base::log::warn("half-made box stays", {{"box", spec.id}, {"why", removed.error()}});
   return record;
+}
+
+// The copy of /etc is made by the first box of this server.
+base::Result<base::Done> Boxes::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (!etc_.empty()) return base::Done{};
+  TRY(etc_, prepare_etc(settings_.state, settings_.state / "boxes"));
+  return base::Done{};
 }
 
 // From here on folder and cgroup say who has the range, also to the next server.
@@ -124,6 +134,8 @@ base::Result<std::uint32_t> Boxes::claim(const std::string& id) {
     return base::error(ErrorCode::kConflict, "there is a box ", id, " already");
   auto made = make_owned(folder / "layers", *uid_base);
   if (made) made = make_owned(folder / "root", *uid_base);
+  if (made && ::symlink(etc_.c_str(), (folder / kEtcLink).c_str()) != 0)
+    made = base::errno_error("make link", folder / kEtcLink, errno);
   if (made) made = cgroup.make(*uid_base);
   if (made) return *uid_base;
   (void)remove(id);
@@ -135,6 +147,7 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
                        .folder = folder_of(spec.id),
                        .cgroup = cgroup_of(spec.id),
                        .executor = settings_.executor,
+                       .etc = etc_,
                        .executor_baked_in = spec.executor_baked_in,
                        .extra_lowers = settings_.extra_lowers,
                        .uid_base = uid_base,

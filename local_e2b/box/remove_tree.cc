@@ -62,46 +62,40 @@ base::Result<base::Done> Remover::remove_entry(int folder, const char* name, int
   if (::unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return base::Done{};
   if (errno != ENOTEMPTY && errno != EEXIST) return failed("remove", name);
   if (depth == kDepthMax) return lift(folder, name);
-  {
-    TRY(const base::Fd inner, open_folder(folder, name));
+  TRY(const base::Fd inner, open_folder(folder, name));
+  for (;;) {
     CHECK_OK(empty(inner.get(), depth + 1));
+    if (::unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return base::Done{};
+    if (errno != ENOTEMPTY && errno != EEXIST) return failed("remove", name);
   }
-  if (::unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno != ENOENT) return failed("remove", name);
-  return base::Done{};
 }
 
+// Once through; entries that appear meanwhile are left for the next time.
 base::Result<base::Done> Remover::empty(int folder, int depth) {
-  // Entries may appear while it is read (lifted ones do, in the top), hence the second look.
-  for (bool found = true; found;) {
-    found = false;
-    DIR* entries = ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!entries) return failed("list", ".");
-    while (const dirent* entry = ::readdir(entries)) {
-      const std::string_view name = entry->d_name;
-      if (name == "." || name == "..") continue;
-      found = true;
-      if (auto removed = remove_entry(folder, entry->d_name, depth); !removed) {
-        ::closedir(entries);
-        return removed;
-      }
-    }
-    ::closedir(entries);
+  DIR* entries = ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!entries) return failed("list", ".");
+  base::Result<base::Done> removed = base::Done{};
+  while (const dirent* entry = removed ? ::readdir(entries) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") removed = remove_entry(folder, entry->d_name, depth);
   }
-  return base::Done{};
+  ::closedir(entries);
+  return removed;
 }
 
 }  // namespace
 
 base::Result<base::Done> remove_tree(const std::filesystem::path& folder) {
-  {
-    base::Fd top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!top && errno == ENOENT) return base::Done{};
-    if (!top) return base::errno_error("remove", folder, errno);
-    CHECK_OK(Remover(folder, top.get()).empty(top.get(), 0));
+  const base::Fd top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!top && errno == ENOENT) return base::Done{};
+  if (!top) return base::errno_error("remove", folder, errno);
+  Remover remover(folder, top.get());
+  for (;;) {
+    CHECK_OK(remover.empty(top.get(), 0));
+    if (::rmdir(folder.c_str()) == 0 || errno == ENOENT) return base::Done{};
+    // What was too deep has been moved up.
+    if (errno != ENOTEMPTY && errno != EEXIST) return base::errno_error("remove", folder, errno);
   }
-  if (::rmdir(folder.c_str()) != 0 && errno != ENOENT)
-    return base::errno_error("remove", folder, errno);
-  return base::Done{};
 }
 
 }  // namespace local_e2b

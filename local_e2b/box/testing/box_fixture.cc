@@ -68,7 +68,7 @@ void BoxTest::SetUp() {
   if (!machine_.lacks.empty())
     GTEST_SKIP() << "this machine cannot hold boxes: " << base::join(machine_.lacks, "; ");
   const std::string name = "sandfleet-test-" + base::random_hex(6);
-  state_ = fs::path("/var/tmp") / name;
+  state_ = parent_ / name;
   cgroup_name_ = name;
   boxes_ = std::make_unique<Boxes>(settings(), machine_);
 }

@@ -31,9 +31,17 @@ class BoxTest : public testing::Test {
   std::string leftovers() const;
 
   Capabilities machine_;
+  // In memory, because a test leaves hardly anything to keep and the disk is slow to forget.
+  std::filesystem::path parent_ = "/dev/shm";
   std::filesystem::path state_;
   std::string cgroup_name_;
   std::unique_ptr<Boxes> boxes_;
+};
+
+// The same with the state folder on the disk, as it is in life.
+class BoxOnDiskTest : public BoxTest {
+ protected:
+  BoxOnDiskTest() { parent_ = "/var/tmp"; }
 };
 
 }  // namespace local_e2b
