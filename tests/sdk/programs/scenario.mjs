@@ -1,6 +1,7 @@
 // The official SDK for JavaScript, unmodified, through a sandbox's whole life. What it expects is
 // what E2B's contract says; where two SDK versions differ, both answers are E2B's.
 import assert from 'node:assert/strict'
+import http from 'node:http'
 
 const { Sandbox, CommandExitError, NotFoundError, AuthenticationError, FilesystemEventType } =
   await import(process.env.E2B_SDK)
@@ -28,6 +29,19 @@ async function listed(query) {
   const pages = Sandbox.list({ query, limit: 1 })
   while (pages.hasNext) ids.push(...(await pages.nextItems()).map((item) => item.sandboxId))
   return ids
+}
+
+// By host label, as in https://<port>-<id>.<domain>: the name need not resolve, the Host header says it.
+function getByHost(port, path) {
+  const { hostname, port: router } = new URL(process.env.E2B_SANDBOX_URL)
+  const headers = { Host: `${port}-${sandbox.sandboxId}.sandboxes.test` }
+  return new Promise((resolve, reject) => {
+    http.get({ hostname, port: router, path, headers, agent: false }, (answer) => {
+      let text = ''
+      answer.on('data', (chunk) => { text += chunk })
+      answer.on('end', () => resolve({ status: answer.statusCode, text }))
+    }).on('error', reject)
+  })
 }
 
 let sandbox
@@ -151,8 +165,25 @@ try {
     const good = await fetch(local, { headers })
     assert.equal(good.status, 200)
     assert.equal(await good.text(), 'for all who hold the link')
+    const byHost = await getByHost(49983, local.pathname + local.search)
+    assert.deepEqual(byHost, { status: 200, text: 'for all who hold the link' })
     local.searchParams.set('path', '/etc/passwd')
     assert.equal((await fetch(local, { headers })).status, 401)
+  })
+
+  await step('reach a port that a process inside serves', async () => {
+    await sandbox.files.write('site/index.html', 'served from inside')
+    const server = await sandbox.commands.run(
+      'python3 -m http.server 8000 --directory site', { background: true, timeoutMs: 0 })
+    await until('the page', async () => (await getByHost(8000, '/')).status === 200)
+    assert.equal((await getByHost(8000, '/')).text, 'served from inside')
+    const headers = { 'e2b-sandbox-id': sandbox.sandboxId, 'e2b-sandbox-port': '8000' }
+    assert.equal(await (await fetch(process.env.E2B_SANDBOX_URL, { headers })).text(), 'served from inside')
+    const closed = await getByHost(8001, '/')
+    assert.equal(closed.status, 502)
+    const { sandboxId, port } = JSON.parse(closed.text)
+    assert.deepEqual([sandboxId, port], [sandbox.sandboxId, 8001])
+    assert.equal(await server.kill(), true)
   })
 
   await step('list sandboxes by metadata and state', async () => {
