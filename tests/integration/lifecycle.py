@@ -49,7 +49,7 @@ def delete_all(provider, controller, names):
     boxes = list(provider.sandboxes())
     for name in names:
         controller.remove(name)
-    wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.program.output()}",
+    wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.story()}",
                lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
     left = [group for box in boxes for group in world.cgroups_named(box)]
     assert not left, f"cgroups left: {left}"
@@ -77,7 +77,7 @@ def test_a_process_lives_across_pause_and_resume():
         pid = run_inside(provider, box, "i=0; while :; do i=$((i+1)); echo $i >/tmp/n; sleep 0.05; done", True)
         run_before = controller.sandboxes()["one"]["status"]["run"]
         controller.declare("one", sandbox_manifest("one", desired="Paused"))
-        wait_until(lambda: "paused\n" + controller.program.output(),
+        wait_until(lambda: "paused\n" + controller.story(),
                    lambda: provider.sandboxes()[box]["state"] == "paused")
         wait_until("the status to say so", lambda: controller.condition("one", "Paused").get("status") == "True")
         controller.declare("one", sandbox_manifest("one"))
@@ -143,7 +143,7 @@ def test_lost_and_late_answers_under_crashes_make_no_second_sandbox_and_lose_non
                 controller.remove(name)
             controller.program.kill()
             controller.start()
-            wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.program.output()}",
+            wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.story()}",
                        lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
 
 
@@ -160,7 +160,7 @@ def test_a_controller_killed_while_deleting_leaves_nothing():
             wait_until("the first to go", lambda: len(provider.sandboxes()) < len(names), 40, 0.005)
             controller.program.kill()
             controller.start()
-            wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.program.output()}",
+            wait_until(lambda: f"nothing left: {provider.sandboxes()}\n{controller.story()}",
                        lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
 
 
@@ -199,7 +199,7 @@ def test_a_wrong_key_is_said_and_its_cure_works():
         controller.declare("provider", provider_manifest(provider, key="e2b_" + "0" * 40))
         controller.declare("one", sandbox_manifest("one"))
         told = wait_until(
-            lambda: "a condition that speaks of the key; " + controller.cli("describe", "sandbox", "one"),
+            lambda: "a condition that speaks of the key; " + controller.story(),
             lambda: next((each for each in controller.sandboxes().get("one", {}).get("status", {}).get("conditions", [])
                           if "key" in each["message"].lower() or "credential" in each["message"].lower()), None))
         assert told["status"] != "True" and "e2b_0" not in told["message"], told
