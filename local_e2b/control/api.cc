@@ -116,9 +116,14 @@ Task<Outcome<Api::Call>> Api::admit(aio::HttpExchange& exchange, const Match& ma
   co_return call;
 }
 
-void Api::remember(const Call& call, const Misfortune& misfortune, int status) {
-  remembered_.push_back(
-      {clock_.wall(), call.team, call.head.method, call.head.path(), to_text(misfortune), status});
+void Api::remember(const Call& call, const Misfortune& misfortune, base::Moment began,
+                   const HttpReply& reply) {
+  std::string id = call.id;
+  if (id.empty() && reply.status == 201)
+    if (const auto made = base::parse_json(reply.body))
+      id = base::text_at(*made, "sandboxID").value_or("");
+  remembered_.push_back({clock_.wall(), call.team, call.head.method, call.head.path(),
+                         to_text(misfortune), std::move(id), clock_.now() - began, reply.status});
   if (remembered_.size() > kRememberedMax) remembered_.pop_front();
 }
 
@@ -133,6 +138,7 @@ Task<> Api::handle(std::shared_ptr<aio::HttpExchange> exchange) {
 }
 
 Task<> Api::perform(std::shared_ptr<aio::HttpExchange> exchange, const Route& route, Call call) {
+  const auto began = clock_.now();
   const Misfortune fault = faults_.draw(route.operation);
   if (!fault.none())
     base::log::info(
@@ -142,7 +148,7 @@ Task<> Api::perform(std::shared_ptr<aio::HttpExchange> exchange, const Route& ro
   if (fault.delay.count() > 0) co_await aio::sleep_for(fault.delay);
   const Call asked = call;
   auto reply = co_await (this->*route.handler)(std::move(call));
-  remember(asked, fault, reply.status);
+  remember(asked, fault, began, reply);
   base::log::debug(
       "request",
       {{"method", asked.head.method}, {"path", asked.head.path()}, {"status", reply.status}});
@@ -295,6 +301,8 @@ Task<HttpReply> Api::show_requests(Call call) {
                         {"method", each.method},
                         {"path", each.path},
                         {"status", each.status},
+                        {"sandbox_id", each.sandbox_id},
+                        {"ms", each.took.count()},
                         {"fault", each.fault}});
   }
   co_return answer(200, {{"requests", requests}});

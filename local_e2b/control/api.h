@@ -63,6 +63,8 @@ class Api {
   struct Remembered {
     base::WallTime at;
     std::string team, method, path, fault;
+    std::string sandbox_id;  // That it was about, or that it made.
+    base::Milliseconds took{0};
     int status = 0;
   };
 
@@ -70,7 +72,8 @@ class Api {
   aio::Task<Outcome<base::Json>> read_body(aio::HttpExchange& exchange) const;
   aio::Task<Outcome<Call>> admit(aio::HttpExchange& exchange, const Match& match) const;
   aio::Task<> perform(std::shared_ptr<aio::HttpExchange> exchange, const Route& route, Call call);
-  void remember(const Call& call, const Misfortune& misfortune, int status);
+  void remember(const Call& call, const Misfortune& misfortune, base::Moment began,
+                const aio::HttpReply& reply);
 
   aio::Task<aio::HttpReply> health(Call call);
   aio::Task<aio::HttpReply> create_v1(Call call);
