@@ -1,0 +1,305 @@
+#include "libs/manifests/file_store.h"
+
+#include "libs/base/crypto.h"
+#include "libs/base/log.h"
+#include "libs/manifests/releases.h"
+#include "libs/manifests/rules.h"
+#include "libs/manifests/scanner.h"
+#include "libs/manifests/watcher.h"
+
+namespace manifests {
+
+using api::Expected;
+using api::Key;
+using api::Sandbox;
+using api::SandboxProvider;
+using base::Done;
+using base::ErrorCode;
+using base::Json;
+using base::Result;
+
+namespace {
+
+constexpr base::Milliseconds kLookEvery{5000};  // Also where no change is announced.
+constexpr std::size_t kFleetKeyBytes = 32;
+
+Result<Done> check(const api::Metadata& metadata, const Expected& expected) {
+  if (metadata.uid != expected.uid)
+    return base::error(ErrorCode::kConflict, api::to_text(metadata.key), " is now ", metadata.uid,
+                       ", not ", expected.uid);
+  if (!expected.resource_version.empty() && metadata.resource_version != expected.resource_version)
+    return base::error(ErrorCode::kConflict, api::to_text(metadata.key), " changed since version ",
+                       expected.resource_version);
+  return Done{};
+}
+
+Result<Done> check_identity(const Sandbox& before, const api::SandboxStatus& status) {
+  const auto shape = [&](const api::SandboxStatus& each) {
+    return Json{{"metadata", {{"name", before.metadata.key.name}}}, {"status", api::to_json(each)}};
+  };
+  const Json old = shape(before.status);
+  const auto violations = check_rules(Kind::kSandbox, shape(status), &old);
+  if (violations.empty()) return Done{};
+  return base::error(ErrorCode::kInvalid, api::to_text(before.metadata.key), ": ",
+                     violations[0].rule);
+}
+
+}  // namespace
+
+struct FileStore::State {
+  State(const FileStoreOptions& given, const base::Clock& with)
+      : options(given), clock(with), disk(given.before_change) {}
+
+  const FileStoreOptions options;
+  const base::Clock& clock;
+  const Disk disk;
+  const Layout layout{options.state};
+  base::Fd lock = {};
+  FolderGuard guard{options, layout, disk};
+  Objects objects{layout, disk};
+  Secrets secrets{layout.secrets(), disk};
+  Releases releases{layout.releases(), disk};
+  std::unique_ptr<EventLog> events = {};
+  std::unique_ptr<Scanner> scanner = {};
+  std::function<void(const Key&)> sandbox_changed = {};
+  std::function<void(const std::string&)> provider_changed = {};
+  std::mutex key_mutex = {};
+  std::unique_ptr<Watcher> watcher = {};  // Last, so that it stops first.
+
+  Result<Done> open();
+  void changed(const Id& id);
+  // One Sandbox changed by `edit`, which says why when it must not be.
+  Result<Sandbox> edit(const Key& key, const std::function<Result<Done>(Sandbox&)>& edit);
+};
+
+Result<Done> FileStore::State::open() {
+  CHECK_OK(disk.make_folders(options.state));
+  auto locked = base::lock_file(layout.lock());
+  if (!locked && locked.error().code == ErrorCode::kConflict)
+    return base::error(ErrorCode::kConflict, options.state.string(),
+                       " is used by another controller; stop it, or give this one its own folder");
+  if (!locked) return locked.error();
+  lock = *std::move(locked);
+  CHECK_OK(disk.make_folders(layout.results()));
+  CHECK_OK(guard.open());
+  objects.before_gone([this](const Id& id) { return guard.forget(id); });
+  CHECK_OK(objects.load());
+  CHECK_OK(secrets.load());
+  events = std::make_unique<EventLog>(layout.events(), disk, clock);
+  scanner = std::make_unique<Scanner>(
+      Scanner::Parts{options, layout, clock, disk, guard, objects, secrets, *events});
+  CHECK_OK(scanner->load_brake());
+  std::map<Id, Birth> births;
+  for (const auto& [id, record] : objects.all())
+    if (const api::Metadata* metadata = record->metadata())
+      births[id] = {metadata->uid, metadata->created.value_or(base::WallTime{})};
+  CHECK_OK(guard.reconcile(births));
+  objects.on_change([this](const Id& id) { changed(id); });
+  scanner->on_secret_change([this] {
+    for (const auto& [id, record] : objects.all())
+      if (record->provider) changed(id);
+  });
+  return Done{};
+}
+
+void FileStore::State::changed(const Id& id) {
+  if (id.kind == Kind::kSandbox && sandbox_changed) sandbox_changed(id.key);
+  if (id.kind == Kind::kProvider && provider_changed) provider_changed(id.key.name);
+  // What is gone may have a document again, which is then made anew.
+  if (watcher && !objects.find(id)) watcher->wake();
+}
+
+Result<Sandbox> FileStore::State::edit(const Key& key,
+                                       const std::function<Result<Done>(Sandbox&)>& edit) {
+  const Id id{Kind::kSandbox, key};
+  TRY(const auto record,
+      objects.change(id, [&](const Record* current) -> Result<std::optional<Record>> {
+        if (!current || !current->sandbox)
+          return base::error(ErrorCode::kNotFound, "there is no ", to_text(id));
+        Sandbox changed = *current->sandbox;
+        CHECK_OK(edit(changed));
+        if (changed == *current->sandbox) return std::optional<Record>();
+        Record next = *current;
+        next.sandbox = std::make_shared<const Sandbox>(std::move(changed));
+        return std::optional(std::move(next));
+      }));
+  return *record.sandbox;
+}
+
+FileStore::FileStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+FileStore::~FileStore() = default;
+
+Result<std::unique_ptr<FileStore>> FileStore::open(const FileStoreOptions& options,
+                                                   const base::Clock& clock) {
+  auto state = std::make_unique<State>(options, clock);
+  CHECK_OK(state->open());
+  std::unique_ptr<FileStore> store(new FileStore(std::move(state)));
+  if (const auto notice = store->notice(); !notice.empty()) base::log::warn(notice);
+  return store;
+}
+
+Result<Done> FileStore::scan_once() { return state_->scanner->scan(); }
+
+void FileStore::start() {
+  State& state = *state_;
+  state.watcher = std::make_unique<Watcher>(
+      std::vector{state.options.manifests, state.layout.requests()}, [&state] {
+        if (const auto scanned = state.scanner->scan(); !scanned)
+          base::log::error("the manifests cannot be taken", {{"error", scanned.error()}});
+        const auto due = state.scanner->next_look();
+        if (!due) return kLookEvery;
+        return std::min(kLookEvery, *due - state.clock.now());
+      });
+  state.watcher->start();  // Once it has its place: its thread rings its own bell.
+}
+
+std::vector<Problem> FileStore::problems() const { return state_->scanner->problems(); }
+std::optional<Brake> FileStore::brake() const { return state_->scanner->brake(); }
+std::string FileStore::notice() const { return state_->guard.notice(); }
+
+std::shared_ptr<const Sandbox> FileStore::find_sandbox(const Key& key) const {
+  const auto record = state_->objects.find({Kind::kSandbox, key});
+  return record ? record->sandbox : nullptr;
+}
+
+std::vector<std::shared_ptr<const Sandbox>> FileStore::sandboxes() const {
+  std::vector<std::shared_ptr<const Sandbox>> found;
+  for (const auto& [id, record] : state_->objects.all())
+    if (record->sandbox) found.push_back(record->sandbox);
+  return found;
+}
+
+std::shared_ptr<const SandboxProvider> FileStore::find_provider(const std::string& name) const {
+  const auto record = state_->objects.find({Kind::kProvider, {"", name}});
+  return record ? record->provider : nullptr;
+}
+
+std::vector<std::shared_ptr<const SandboxProvider>> FileStore::providers() const {
+  std::vector<std::shared_ptr<const SandboxProvider>> found;
+  for (const auto& [id, record] : state_->objects.all())
+    if (record->provider) found.push_back(record->provider);
+  return found;
+}
+
+Result<std::optional<Sandbox>> FileStore::get_sandbox(const Key& key) {
+  const auto found = find_sandbox(key);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+Result<std::string> FileStore::get_secret(const Key& secret, const std::string& key) {
+  return state_->secrets.find(secret, key);
+}
+
+Result<Sandbox> FileStore::update_metadata(const Key& key, const Expected& expected,
+                                           const std::map<std::string, std::string>& annotations,
+                                           const std::vector<std::string>& finalizers) {
+  return state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+    CHECK_OK(check(sandbox.metadata, expected));
+    sandbox.metadata.annotations = annotations;
+    sandbox.metadata.finalizers = finalizers;
+    return Done{};
+  });
+}
+
+Result<Sandbox> FileStore::update_status(const Key& key, const Expected& expected,
+                                         const api::SandboxStatus& status) {
+  return state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+    CHECK_OK(check(sandbox.metadata, expected));
+    CHECK_OK(check_identity(sandbox, status));
+    sandbox.status = status;
+    return Done{};
+  });
+}
+
+Result<Sandbox> FileStore::bind(const Key& key, const std::string& uid, const api::Attempt& attempt,
+                                const api::SandboxStatus& status) {
+  return state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+    CHECK_OK(check(sandbox.metadata, {uid}));
+    if (api::attempt_of(sandbox.metadata) != attempt)
+      return base::error(ErrorCode::kConflict, api::to_text(key), " has another attempt on record");
+    if (!sandbox.status.sandbox_id.empty() && sandbox.status.epoch >= status.epoch)
+      return base::error(ErrorCode::kConflict, api::to_text(key), " is bound to ",
+                         sandbox.status.sandbox_id, " already");
+    sandbox.status = status;
+    return Done{};
+  });
+}
+
+Result<SandboxProvider> FileStore::update_provider_status(const std::string& name,
+                                                          const Expected& expected,
+                                                          const api::ProviderStatus& status) {
+  const Id id{Kind::kProvider, {"", name}};
+  TRY(const auto record,
+      state_->objects.change(id, [&](const Record* current) -> Result<std::optional<Record>> {
+        if (!current || !current->provider)
+          return base::error(ErrorCode::kNotFound, "there is no ", to_text(id));
+        CHECK_OK(check(current->provider->metadata, expected));
+        if (current->provider->status == status) return std::optional<Record>();
+        SandboxProvider changed = *current->provider;
+        changed.status = status;
+        Record next = *current;
+        next.provider = std::make_shared<const SandboxProvider>(std::move(changed));
+        return std::optional(std::move(next));
+      }));
+  return *record.provider;
+}
+
+// The document stays where it is, and is passed over until it changes.
+Result<Done> FileStore::delete_sandbox(const Key& key, const std::string& uid) {
+  const Id id{Kind::kSandbox, key};
+  CHECK_OK(state_->objects.change(id, [&](const Record* current) -> Result<std::optional<Record>> {
+    if (!current || !current->sandbox)
+      return base::error(ErrorCode::kNotFound, "there is no ", to_text(id));
+    CHECK_OK(check(current->sandbox->metadata, {uid}));
+    if (current->deleting()) return std::optional<Record>();
+    Sandbox changed = *current->sandbox;
+    changed.metadata.deleted = state_->clock.wall();
+    Record next = *current;
+    next.sandbox = std::make_shared<const Sandbox>(std::move(changed));
+    next.passed_over = true;
+    return std::optional(std::move(next));
+  }));
+  return Done{};
+}
+
+void FileStore::record_event(const Sandbox& regarding, const api::Event& event) {
+  state_->events->record(regarding.metadata.key, regarding.metadata.uid, event);
+}
+
+Result<Done> FileStore::add_release(const Release& release) {
+  return state_->releases.add(release);
+}
+
+Result<std::vector<FileStore::Release>> FileStore::releases(const std::string& provider) {
+  return state_->releases.of(provider);
+}
+
+Result<Done> FileStore::remove_release(const std::string& provider, const std::string& sandbox_id) {
+  return state_->releases.remove(provider, sandbox_id);
+}
+
+void FileStore::on_sandbox_change(std::function<void(const Key&)> changed) {
+  state_->sandbox_changed = std::move(changed);
+}
+
+void FileStore::on_provider_change(std::function<void(const std::string& name)> changed) {
+  state_->provider_changed = std::move(changed);
+}
+
+std::string FileStore::fleet_id() const { return state_->guard.fleet_id(); }
+
+Result<std::string> FileStore::fleet_key() {
+  std::lock_guard lock(state_->key_mutex);
+  const auto path = state_->layout.fleet_key();
+  const auto kept = base::read_file(path);
+  if (kept && kept->size() == kFleetKeyBytes) return *kept;
+  if (kept)
+    return base::error(ErrorCode::kInvalid, path.string(), " does not hold ",
+                       std::to_string(kFleetKeyBytes), " bytes; restore it from a copy");
+  if (kept.error().code != ErrorCode::kNotFound) return kept.error();
+  const std::string made = base::random_bytes(kFleetKeyBytes);
+  CHECK_OK(state_->disk.write(path, made, 0600));
+  return made;
+}
+
+}  // namespace manifests

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <compare>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libs/api/provider.h"
+#include "libs/api/sandbox.h"
+#include "libs/manifests/reading.h"
+#include "libs/manifests/state_reader.h"
+
+// What stands in a state folder, and where.
+namespace manifests {
+
+struct Id {
+  Kind kind = Kind::kSandbox;
+  api::Key key;
+  auto operator<=>(const Id&) const = default;
+};
+std::string to_text(const Id& id);  // "Sandbox team-a/web"
+
+// One object as the state folder keeps it, in one file. Without an object it is a tombstone: the
+// object was deleted, its document is still there, and is passed over until it changes.
+struct Record {
+  Id id;
+  std::shared_ptr<const api::Sandbox> sandbox = {};
+  std::shared_ptr<const api::SandboxProvider> provider = {};
+  // The document in force: where it stands, and what it declared, so that an edit can take away
+  // what the document before it gave.
+  std::string file = {};
+  int document = 0;
+  std::string digest = {};
+  std::map<std::string, std::string> labels = {}, annotations = {};
+  bool passed_over = false;  // Deleted while its document stayed.
+
+  bool tombstone() const { return !sandbox && !provider; }
+  const api::Metadata* metadata() const {
+    return sandbox ? &sandbox->metadata : provider ? &provider->metadata : nullptr;
+  }
+  bool deleting() const { return metadata() && metadata()->deleted.has_value(); }
+};
+
+base::Json to_json(const Record& record);
+base::Result<Record> record_from_json(const base::Json& json);
+
+// Names within a state folder.
+struct Layout {
+  std::filesystem::path state;
+
+  std::filesystem::path record(const Id& id) const;
+  std::filesystem::path records(Kind kind) const;
+  std::filesystem::path facts() const { return state / "state.json"; }
+  std::filesystem::path lock() const { return state / "lock"; }
+  std::filesystem::path brake() const { return state / "brake.json"; }
+  std::filesystem::path problems() const { return state / "problems.json"; }
+  std::filesystem::path events() const { return state / "events.log"; }
+  std::filesystem::path fleet_key() const { return state / "fleet.key"; }
+  std::filesystem::path recovered() const { return state / "recovered.json"; }
+  std::filesystem::path secrets() const { return state / "secrets.json"; }
+  std::filesystem::path releases() const { return state / "releases"; }
+  std::filesystem::path requests() const { return state / "requests"; }
+  std::filesystem::path results() const { return state / "requests" / "results"; }
+};
+
+// What a state folder knows about its manifests.
+struct Facts {
+  std::string fleet_id;
+  std::string manifests;  // Absolute path.
+  std::uint64_t device = 0, inode = 0;
+  bool operator==(const Facts&) const = default;
+};
+base::Json to_json(const Facts& facts);
+base::Result<Facts> facts_from_json(const base::Json& json);
+base::Json to_json(const Brake& brake);
+base::Result<Brake> brake_from_json(const base::Json& json);
+
+// A JSON file that may be absent; errors name the path.
+base::Result<std::optional<base::Json>> read_json_file(const std::filesystem::path& path);
+// Every record of a state folder.
+base::Result<std::vector<Record>> read_records(const Layout& layout, Kind kind);
+
+}  // namespace manifests

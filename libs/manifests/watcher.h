@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "libs/base/clock.h"
+#include "libs/base/fd.h"
+
+namespace manifests {
+
+// Calls `look` when one of the folders changes, when wake() is called, and at the latest after the
+// time that `look` gave back; from one thread, until destroyed. Folders that come and go are found
+// again.
+class Watcher {
+ public:
+  Watcher(std::vector<std::filesystem::path> folders, std::function<base::Milliseconds()> look);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  void start();  // Once.
+  void wake() const;
+
+ private:
+  void run(const std::stop_token& stop);
+  bool wait(base::Milliseconds at_most) const;
+
+  const std::vector<std::filesystem::path> folders_;
+  const std::function<base::Milliseconds()> look_;
+  base::Fd changes_, bell_;
+  std::jthread thread_;
+};
+
+}  // namespace manifests
