@@ -1,0 +1,199 @@
+#include "local_e2b/router/router.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "libs/aio/testing/talk.h"
+#include "libs/base/crypto.h"
+#include "local_e2b/control/testing/fake_box_host.h"
+
+namespace local_e2b {
+namespace {
+
+using aio::testing::dial;
+using aio::testing::hear_all;
+using aio::testing::hear_until;
+using aio::testing::say;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// The router on a loopback port; every port of every fake box is one small server that says hello
+// and, at /stream, never ends.
+struct World {
+  World()
+      : records(*Records::open(std::filesystem::path(testing::TempDir()) /
+                               ("router-" + base::random_hex(4)))),
+        host(loop.executor()),
+        connections(2),
+        fleet(loop.executor(), host, records, connections, clock, {}),
+        faults(1),
+        router(fleet, host, connections, faults),
+        inside(loop.executor(), serve_inside),
+        server(loop.executor(), [this](auto exchange) { return router.handle(exchange); }) {
+    host.upstream_port = *inside.listen("127.0.0.1", 0);
+    port = *server.listen("127.0.0.1", 0);
+  }
+  ~World() {
+    server.stop();
+    inside.stop();
+  }
+  static aio::Task<> serve_inside(std::shared_ptr<aio::HttpExchange> exchange) {
+    if (exchange->head().path() != "/stream") {
+      (void)co_await exchange->reply({.status = 200, .body = "hello"});
+      co_return;
+    }
+    (void)co_await exchange->begin(200, {});
+    (void)co_await exchange->write("first");
+    co_await exchange->wait_for_disconnect();
+  }
+  void run(aio::Task<> story) { loop.run(to_the_end(std::move(story))); }
+  static aio::Task<int> to_the_end(aio::Task<> story) {
+    co_await std::move(story);
+    co_return 0;
+  }
+
+  base::SystemClock clock;
+  aio::Loop loop;
+  Records records;
+  FakeBoxHost host;
+  Connections connections;
+  Fleet fleet;
+  Faults faults;
+  Router router;
+  aio::HttpServer inside, server;
+  int port = 0;
+};
+
+aio::Task<Sandbox> make(World& world,
+                        CreateRequest request = {.template_id = "base", .timeout_seconds = 60}) {
+  co_return *co_await world.fleet.create("red", std::move(request));
+}
+
+std::string get(const std::string& id, const std::string& path, const std::string& more = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nE2b-Sandbox-Id: " + id +
+         "\r\nE2b-Sandbox-Port: 80\r\nConnection: close\r\n" + more + "\r\n";
+}
+aio::Task<std::string> fetch(World& world, std::string request) {
+  auto peer = co_await dial(world.port);
+  co_await say(peer, std::move(request));
+  co_return co_await hear_all(peer);
+}
+
+aio::Task<> routes(World& world) {
+  const auto sandbox = co_await make(world);
+  EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")),
+              AllOf(HasSubstr("200"), HasSubstr("hello")));
+  EXPECT_THAT(co_await fetch(world, "GET / HTTP/1.1\r\nHost: 80-" + sandbox.id +
+                                        ".localhost\r\nConnection: close\r\n\r\n"),
+              HasSubstr("hello"));
+  EXPECT_THAT(co_await fetch(world, get("iunknown", "/")),
+              AllOf(HasSubstr(" 502 "), HasSubstr("\"sandboxId\":\"iunknown\"")));
+  EXPECT_THAT(co_await fetch(world, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              HasSubstr(" 400 "));
+  EXPECT_THAT(co_await fetch(world, "POST //init HTTP/1.1\r\nHost: 49983-" + sandbox.id +
+                                        ".x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+              HasSubstr(" 404 "));
+  world.inside.stop();
+  EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")),
+              AllOf(HasSubstr(" 502 "), HasSubstr("\"port\":80")));
+  EXPECT_EQ(world.connections.count(sandbox.id), 0u);
+}
+TEST(Router, CarriesToTheRightSandbox) {
+  World world;
+  world.run(routes(world));
+}
+
+aio::Task<> cuts(World& world) {
+  const auto sandbox = co_await make(world);
+  auto peer = co_await dial(world.port);
+  co_await say(peer, get(sandbox.id, "/stream"));
+  EXPECT_THAT(co_await hear_until(peer, "first"), HasSubstr("200"));
+  EXPECT_TRUE(co_await world.fleet.pause("red", sandbox.id));
+  EXPECT_THAT(co_await hear_all(peer), HasSubstr("<broken>"));
+  EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")), HasSubstr(" 502 "));
+}
+TEST(Router, CutsEveryConnectionOfASandboxThatIsPaused) {
+  World world;
+  world.run(cuts(world));
+}
+
+aio::Task<> holds_back(World& world) {
+  const auto sandbox = co_await make(world);
+  world.host.hold("freeze");
+  aio::TaskGroup group(world.loop.executor());
+  group.spawn([](World& world, std::string id) -> aio::Task<> {
+    EXPECT_TRUE(co_await world.fleet.pause("red", id));
+  }(world, sandbox.id));
+  while (world.host.waiting.empty()) co_await aio::sleep_for(base::Milliseconds(1));
+  EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")), HasSubstr(" 409 "));
+  world.host.release("freeze");
+  co_await group.wait();
+}
+TEST(Router, AsksToRetryWhileASandboxIsBeingPaused) {
+  World world;
+  world.run(holds_back(world));
+}
+
+aio::Task<> guards(World& world) {
+  CreateRequest request{
+      .template_id = "base", .timeout_seconds = 60, .allow_public_traffic = false};
+  const auto sandbox = co_await make(world, std::move(request));
+  EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")), HasSubstr(" 403 "));
+  EXPECT_THAT(
+      co_await fetch(world, get(sandbox.id, "/",
+                                "E2b-Traffic-Access-Token: " + sandbox.traffic_token + "\r\n")),
+      HasSubstr("hello"));
+}
+TEST(Router, AsksForTheTokenOfPrivateTraffic) {
+  World world;
+  world.run(guards(world));
+}
+
+aio::Task<> wakes(World& world) {
+  const auto asleep = co_await make(world);
+  CreateRequest request{
+      .template_id = "base", .timeout_seconds = 60, .auto_pause = true, .auto_resume = true};
+  const auto light = co_await make(world, std::move(request));
+  EXPECT_TRUE(co_await world.fleet.pause("red", asleep.id));
+  EXPECT_TRUE(co_await world.fleet.pause("red", light.id));
+  EXPECT_THAT(co_await fetch(world, get(asleep.id, "/")), HasSubstr(" 502 "));
+  EXPECT_THAT(co_await fetch(world, "GET / HTTP/1.1\r\nHost: 49983-" + light.id +
+                                        ".x\r\nConnection: close\r\n\r\n"),
+              HasSubstr(" 403 "));
+  EXPECT_EQ(world.fleet.find(light.id)->phase, Phase::kPaused) << "a stranger does not wake it";
+  EXPECT_THAT(co_await fetch(world, get(light.id, "/")), HasSubstr("hello"));
+  EXPECT_EQ(world.fleet.find(light.id)->phase, Phase::kRunning);
+}
+TEST(Router, WakesASandboxThatAskedForIt) {
+  World world;
+  world.run(wakes(world));
+}
+
+aio::Task<> bounds(World& world) {
+  const auto sandbox = co_await make(world);
+  std::vector<std::shared_ptr<aio::Stream>> peers;
+  for (int i = 0; i < 2; ++i) {
+    peers.push_back(co_await dial(world.port));
+    co_await say(peers.back(), get(sandbox.id, "/stream"));
+    EXPECT_THAT(co_await hear_until(peers.back(), "first"), HasSubstr("200"));
+  }
+  EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")), HasSubstr(" 429 "));
+}
+TEST(Router, BoundsTheConnectionsToOneSandbox) {
+  World world;
+  world.run(bounds(world));
+}
+
+aio::Task<> loses(World& world) {
+  const auto sandbox = co_await make(world);
+  EXPECT_TRUE(world.faults.set({*parse_fault("data:lost-reply:count=1")}));
+  EXPECT_EQ(co_await fetch(world, get(sandbox.id, "/")), "<broken>");
+  EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")), HasSubstr("hello"));
+}
+TEST(Router, LosesAReplyWhenAskedTo) {
+  World world;
+  world.run(loses(world));
+}
+
+}  // namespace
+}  // namespace local_e2b
