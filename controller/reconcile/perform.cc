@@ -72,7 +72,7 @@ Patience patience_for(const base::Error& error, std::optional<e2b::CreateFailure
   } else if (error.code == base::ErrorCode::kRateLimited) {
     patience.reason = std::string(api::reason::kRateLimited);
   } else if (error.code == base::ErrorCode::kDenied) {
-    patience = {std::string(api::reason::kCredentialsRejected), std::max(kQuotaHold, growing)};
+    patience.reason = std::string(api::reason::kCredentialsRejected);
   }
   if (error.retry_after) patience.delay = std::max(*error.retry_after, base::Milliseconds(1));
   return patience;

@@ -74,8 +74,11 @@ Story of_wait(const Wait& wait, const Observation& seen) {
   Story story{.state = state_of(wait, seen), .reason = wait.reason, .message = wait.why};
   story.stalled = wait.stalled;
   story.reconciling = !wait.stalled;
-  if (wait.reason == reason::kUnknown || wait.reason == reason::kProviderUnavailable)
-    story.ready = "Unknown";
+  if (wait.reason == reason::kCredentialsRejected)
+    story.message = "the provider refuses its API key: " + wait.why;
+  const bool silent =
+      wait.reason == reason::kUnknown || wait.reason == reason::kProviderUnavailable;
+  if (silent && !seen.wanted.status.sandbox_id.empty()) story.ready = "Unknown";
   return story;
 }
 

@@ -1,0 +1,84 @@
+#include "controller/gate/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "libs/base/testing/fake_clock.h"
+#include "libs/e2b/testing/fake_cloud.h"
+
+namespace controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+class GateTest : public testing::Test {
+ protected:
+  base::FakeClock clock_;
+  std::shared_ptr<e2b::FakeCloud> cloud_ = std::make_shared<e2b::FakeCloud>(clock_);
+  Gate gate_{cloud_, clock_};
+};
+
+TEST_F(GateTest, HonoursRetryAfterForEveryCaller) {  // I-429R
+  const auto id = cloud_->plant({.template_id = "base"});
+  cloud_->script(e2b::Operation::kGet, {e2b::Fault::Kind::kRateLimited});
+  EXPECT_EQ(gate_.as(Priority::kPoll).get(id, {}).error().code, base::ErrorCode::kRateLimited);
+  const auto before = cloud_->calls().size();
+  EXPECT_EQ(gate_.as(Priority::kDelete).kill(id, {}).error().code, base::ErrorCode::kRateLimited);
+  EXPECT_FALSE(gate_.as(Priority::kCreate).create({.template_id = "base"}, {}));
+  EXPECT_EQ(cloud_->calls().size(), before);
+  clock_.advance(1s);
+  EXPECT_TRUE(gate_.as(Priority::kDelete).kill(id, {}));
+}
+
+TEST_F(GateTest, LetsAQuotaHoldBackCreatesOnlyAndAKillFreeThem) {  // I-429Q
+  cloud_->set_quota(1);
+  const auto id = cloud_->plant({.template_id = "base"});
+  const auto full = gate_.as(Priority::kCreate).create({.template_id = "base"}, {});
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().kind, e2b::CreateFailure::Kind::kQuota);
+  const auto held = gate_.as(Priority::kCreate).create({.template_id = "base"}, {});
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().kind, e2b::CreateFailure::Kind::kNotSent);
+  EXPECT_EQ(cloud_->count(e2b::Operation::kCreate), 1u);
+  EXPECT_TRUE(gate_.as(Priority::kDelete).kill(id, {}));
+  EXPECT_TRUE(gate_.as(Priority::kCreate).create({.template_id = "base"}, {}));
+}
+
+TEST_F(GateTest, LetsTheMoreUrgentGoFirst) {
+  Gate gate(cloud_, clock_, {.in_flight_max = 1});
+  const auto id = cloud_->plant({.template_id = "base"});
+  std::latch begun(1), go(1);
+  std::vector<e2b::Operation> order;
+  cloud_->before([&](e2b::Operation operation, const std::string&) {
+    if (operation == e2b::Operation::kList) {
+      begun.count_down();
+      go.wait();
+    } else {
+      order.push_back(operation);
+    }
+  });
+  {
+    std::jthread first([&] { (void)gate.as(Priority::kPoll).list({}, {}); });
+    begun.wait();
+    std::jthread poll([&] { (void)gate.as(Priority::kPoll).get(id, {}); });
+    while (gate.stats().waiting < 1) std::this_thread::yield();
+    std::jthread extend([&] { (void)gate.as(Priority::kHeartbeat).extend(id, 60s, {}); });
+    while (gate.stats().waiting < 2) std::this_thread::yield();
+    go.count_down();
+  }
+  EXPECT_EQ(order, (std::vector{e2b::Operation::kExtend, e2b::Operation::kGet}));
+}
+
+TEST_F(GateTest, GivesUpWaitingWhenStopped) {
+  Gate gate(cloud_, clock_, {.in_flight_max = 0});
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(gate.as(Priority::kPoll).get("x", stop.get_token()).error().code,
+            base::ErrorCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace controller

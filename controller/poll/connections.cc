@@ -1,0 +1,77 @@
+#include "controller/poll/connections.h"
+
+#include <tuple>
+#include <utility>
+
+#include "libs/api/reasons.h"
+
+namespace controller {
+namespace {
+
+using Look = std::set<std::tuple<std::string, e2b::State, std::optional<base::WallTime>>>;
+
+Look look_of(const Polled& polled, const std::string& uid) {
+  Look look;
+  if (const auto found = polled.boxes.find(uid); found != polled.boxes.end())
+    for (const auto& box : found->second) look.emplace(box.id, box.state, box.started_at);
+  return look;
+}
+
+ProviderProblem problem(std::string_view reason, const base::Error& error) {
+  return {error, std::string(reason)};
+}
+
+}  // namespace
+
+std::set<std::string> changed_uids(const Polled& before, const Polled& after) {
+  std::set<std::string> uids, changed;
+  for (const auto& [uid, boxes] : before.boxes) uids.insert(uid);
+  for (const auto& [uid, boxes] : after.boxes) uids.insert(uid);
+  for (const auto& uid : uids)
+    if (look_of(before, uid) != look_of(after, uid)) changed.insert(uid);
+  return changed;
+}
+
+Connections::Connections(const api::ResourceStore& store, const base::Clock& clock, Doors doors)
+    : store_(store), clock_(clock), doors_(std::move(doors)) {}
+
+base::Result<Session, ProviderProblem> Connections::session(const std::string& name) {
+  const auto provider = store_.find_provider(name);
+  if (!provider)
+    return problem(api::reason::kProviderNotFound,
+                   base::error(base::ErrorCode::kNotFound, "there is no SandboxProvider ", name,
+                               "; apply one, or name another in spec.providerRef"));
+  if (const auto key = doors_.api_key(*provider); !key)
+    return problem(api::reason::kCredentialsMissing, key.error());
+  std::lock_guard lock(mutex_);
+  Connection& connection = connections_[name];
+  const bool moved = connection.api_url != provider->spec.api_url ||
+                     connection.ca_bundle != provider->spec.ca_bundle;
+  if (!connection.gate || moved)
+    connection = {provider->spec.api_url, provider->spec.ca_bundle,
+                  std::make_shared<Gate>(doors_.connect(*provider), clock_)};
+  return Session{provider, connection.gate, connection.polled};
+}
+
+base::Result<std::set<std::string>> Connections::poll(const std::string& name,
+                                                      std::stop_token stop) {
+  auto session = this->session(name);
+  if (!session) return base::Error(session.error());
+  const std::string fleet = store_.fleet_id();
+  auto polled = std::make_shared<Polled>();
+  polled->started = clock_.now();
+  TRY(auto listed, session->gate->as(Priority::kPoll).list({{{key::kFleet, fleet}}}, stop));
+  polled->provider_time = listed.provider_time;
+  for (auto& box : listed.value) {
+    // Servers may ignore the filter.
+    if (metadata_at(box, key::kFleet) != fleet) continue;
+    polled->boxes[metadata_at(box, key::kUid)].push_back(std::move(box));
+  }
+  std::lock_guard lock(mutex_);
+  Connection& connection = connections_[name];
+  if (connection.gate != session->gate) return std::set<std::string>{};  // It moved meanwhile.
+  const auto before = std::exchange(connection.polled, polled);
+  return changed_uids(before ? *before : Polled{}, *polled);
+}
+
+}  // namespace controller

@@ -1,0 +1,49 @@
+#include "controller/prepare/executor_door.h"
+
+#include <utility>
+
+namespace controller {
+namespace {
+
+constexpr base::Milliseconds kTimeout{10'000};
+
+}  // namespace
+
+HttpExecutorDoor::HttpExecutorDoor(net::Transport& transport, envd::Route route,
+                                   std::string admin_token)
+    : transport_(transport), route_(std::move(route)), admin_token_(std::move(admin_token)) {}
+
+base::Result<wire::Health> HttpExecutorDoor::health(std::stop_token stop) {
+  return ask("GET", "/v1/health", "", stop);
+}
+
+base::Result<wire::Health> HttpExecutorDoor::quiesce(const wire::Quiesce& quiesce,
+                                                     std::stop_token stop) {
+  return ask("POST", "/v1/quiesce", base::to_text(wire::to_json(quiesce)), stop);
+}
+
+base::Result<wire::Health> HttpExecutorDoor::resumed(const wire::Resumed& resumed,
+                                                     std::stop_token stop) {
+  return ask("POST", "/v1/resumed", base::to_text(wire::to_json(resumed)), stop);
+}
+
+base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::string& path,
+                                                 std::string body, std::stop_token stop) {
+  net::Request request{.method = std::move(method),
+                       .url = route_.url + path,
+                       .headers = route_.headers,
+                       .body = std::move(body)};
+  request.headers.add("Authorization", "Bearer " + admin_token_);
+  if (!request.body.empty()) request.headers.add("Content-Type", "application/json");
+  const auto reply = transport_.send(request, kTimeout, stop);
+  if (!reply) return base::Error(reply.error());
+  if (reply->status == 200) {
+    TRY(const auto json, base::parse_json(reply->body));
+    return wire::health_from_json(json);
+  }
+  const bool refused = reply->status == 401 || reply->status == 403 || reply->status == 409;
+  return base::error(refused ? base::ErrorCode::kDenied : base::ErrorCode::kUnavailable,
+                     "the executor answered ", path, " with ", std::to_string(reply->status));
+}
+
+}  // namespace controller

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "libs/base/result.h"
+#include "libs/envd/sandbox.h"
+#include "libs/net/transport.h"
+#include "libs/wire/admin.h"
+
+namespace controller {
+
+// The executor's small HTTP side. kDenied: it refuses our token; kUnavailable: no executor answers.
+class ExecutorDoor {
+ public:
+  virtual ~ExecutorDoor() = default;
+  virtual base::Result<wire::Health> health(std::stop_token stop) = 0;
+  virtual base::Result<wire::Health> quiesce(const wire::Quiesce& quiesce,
+                                             std::stop_token stop) = 0;
+  virtual base::Result<wire::Health> resumed(const wire::Resumed& resumed,
+                                             std::stop_token stop) = 0;
+};
+
+class HttpExecutorDoor final : public ExecutorDoor {
+ public:
+  HttpExecutorDoor(net::Transport& transport, envd::Route route, std::string admin_token);
+  base::Result<wire::Health> health(std::stop_token stop) override;
+  base::Result<wire::Health> quiesce(const wire::Quiesce& quiesce, std::stop_token stop) override;
+  base::Result<wire::Health> resumed(const wire::Resumed& resumed, std::stop_token stop) override;
+
+ private:
+  base::Result<wire::Health> ask(std::string method, const std::string& path, std::string body,
+                                 std::stop_token stop);
+  net::Transport& transport_;
+  const envd::Route route_;
+  const std::string admin_token_;
+};
+
+}  // namespace controller

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "controller/prepare/executor_door.h"
+#include "libs/envd/sandbox.h"
+#include "libs/wire/admin.h"
+
+namespace controller {
+
+inline constexpr char kExecutorPath[] = "/opt/sandfleet/bin/sandfleet-executor";
+inline constexpr char kRuntimeFolder[] = "/var/lib/sandfleet";
+
+// The executor that is sent where the template does not have it.
+struct ExecutorFile {
+  std::string content;
+  std::string sha256_hex;
+};
+
+struct PrepareOptions {
+  base::Milliseconds answer_within{15'000};  // From the executor's start to its first answer.
+  base::Milliseconds ask_every{20};
+  // Waits, so that a test need not.
+  std::function<void(base::Milliseconds)> rest;
+};
+
+// Brings our executor to life inside one sandbox: envd is healthy, the private runtime folder and
+// the right binary are there, it runs as the default user in its own control group where there is
+// cgroup2, and answers. Every step may be repeated, whatever an earlier try left behind.
+base::Result<wire::Health> bring_to_life(envd::Sandbox& sandbox, ExecutorDoor& door,
+                                         const ExecutorFile& file,
+                                         const wire::StartSecrets& secrets, bool replace,
+                                         const PrepareOptions& options, std::stop_token stop);
+
+}  // namespace controller

@@ -1,0 +1,78 @@
+#include "controller/prepare/sandbox_reach.h"
+
+#include <thread>
+#include <utility>
+
+#include "libs/envd/client.h"
+#include "libs/wire/token.h"
+
+namespace controller {
+namespace {
+
+constexpr base::Seconds kTokenLife{600};
+
+envd::Routing routing_of(api::Routing routing) {
+  switch (routing) {
+    case api::Routing::kSubdomain:
+      return envd::Routing::kSubdomain;
+    case api::Routing::kHeader:
+      return envd::Routing::kHeader;
+    case api::Routing::kPathPrefix:
+      return envd::Routing::kPathPrefix;
+  }
+  return envd::Routing::kSubdomain;
+}
+
+}  // namespace
+
+SandboxReach::SandboxReach(net::Transport& transport, const base::Clock& clock,
+                           std::string fleet_key, ExecutorFile file)
+    : transport_(transport),
+      clock_(clock),
+      fleet_key_(std::move(fleet_key)),
+      file_(std::move(file)) {}
+
+envd::Route SandboxReach::route_of(const Target& target, int port) const {
+  return envd::route_to({target.provider.data_url, routing_of(target.provider.routing)},
+                        target.handle.id, port,
+                        port == envd::kEnvdPort ? target.handle.envd_access_token : std::nullopt,
+                        target.handle.traffic_access_token);
+}
+
+HttpExecutorDoor SandboxReach::door_of(const Target& target) const {
+  const wire::Claims claims{.kind = wire::TokenKind::kAdmin,
+                            .uid = target.uid,
+                            .epoch = target.epoch,
+                            .subject = "sandfleet-controller",
+                            .issued = clock_.wall(),
+                            .expires = clock_.wall() + kTokenLife};
+  const std::string key =
+      wire::derive_key(fleet_key_, wire::TokenKind::kAdmin, target.uid, target.epoch);
+  return {transport_, route_of(target, wire::kExecutorPort), wire::sign(claims, key)};
+}
+
+base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool replace,
+                                                 std::stop_token stop) {
+  envd::Client sandbox(transport_, route_of(target, envd::kEnvdPort),
+                       {.envd_version = target.handle.envd_version});
+  HttpExecutorDoor door = door_of(target);
+  const auto key_of = [&](wire::TokenKind kind) {
+    return wire::derive_key(fleet_key_, kind, target.uid, target.epoch);
+  };
+  const wire::StartSecrets secrets{target.uid, target.epoch, key_of(wire::TokenKind::kAttach),
+                                   key_of(wire::TokenKind::kAdmin)};
+  const PrepareOptions options{.rest = [](auto time) { std::this_thread::sleep_for(time); }};
+  return bring_to_life(sandbox, door, file_, secrets, replace, options, stop);
+}
+
+base::Result<wire::Health> SandboxReach::quiesce(const Target& target, const wire::Quiesce& quiesce,
+                                                 std::stop_token stop) {
+  return door_of(target).quiesce(quiesce, stop);
+}
+
+base::Result<wire::Health> SandboxReach::resumed(const Target& target, const wire::Resumed& resumed,
+                                                 std::stop_token stop) {
+  return door_of(target).resumed(resumed, stop);
+}
+
+}  // namespace controller

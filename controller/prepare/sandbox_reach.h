@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "controller/prepare/prepare.h"
+#include "controller/reconcile/reach.h"
+#include "libs/base/clock.h"
+#include "libs/net/transport.h"
+
+namespace controller {
+
+// Reaches into sandboxes through the provider's data plane.
+class SandboxReach final : public Reach {
+ public:
+  SandboxReach(net::Transport& transport, const base::Clock& clock, std::string fleet_key,
+               ExecutorFile file);
+  base::Result<wire::Health> prepare(const Target& target, bool replace,
+                                     std::stop_token stop) override;
+  base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
+                                     std::stop_token stop) override;
+  base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,
+                                     std::stop_token stop) override;
+
+ private:
+  HttpExecutorDoor door_of(const Target& target) const;
+  envd::Route route_of(const Target& target, int port) const;
+
+  net::Transport& transport_;
+  const base::Clock& clock_;
+  const std::string fleet_key_;
+  const ExecutorFile file_;
+};
+
+}  // namespace controller

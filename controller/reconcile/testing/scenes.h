@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+
+#include "controller/reconcile/decide.h"
+
+// Observations for tests, a step at a time.
+namespace controller::scene {
+
+inline constexpr base::Moment kBegan{std::chrono::hours(1)};
+inline constexpr base::Moment kNow = kBegan + std::chrono::minutes(10);
+inline constexpr base::WallTime kWall{std::chrono::hours(24 * 365 * 56)};
+inline const api::Attempt kAttempt{"n1", 1, 0};
+
+inline e2b::SandboxInfo box(const std::string& id, e2b::State state = e2b::State::kRunning,
+                            const std::string& nonce = "n1", std::int64_t epoch = 1) {
+  return {.id = id,
+          .state = state,
+          .metadata = {{key::kFleet, "fleet"},
+                       {key::kUid, "uid-1"},
+                       {key::kNonce, nonce},
+                       {key::kEpoch, std::to_string(epoch)}},
+          .started_at = kWall};
+}
+
+// Just applied: nothing was looked at, nothing recorded.
+inline Observation fresh() {
+  Observation seen;
+  seen.wanted.metadata = {.key = {"default", "a"}, .uid = "uid-1", .created = kWall};
+  seen.wanted.spec.template_id = "base";
+  seen.provider = api::SandboxProvider{};
+  seen.began = kBegan;
+  seen.now = kNow;
+  seen.wall = kWall + std::chrono::minutes(10);
+  return seen;
+}
+
+inline Observation& looked(Observation& seen) {
+  seen.actual = actual_of(seen);
+  return seen;
+}
+inline Observation listed(Observation seen, std::vector<e2b::SandboxInfo> boxes,
+                          base::Moment when = kNow) {
+  seen.memory.listed = Listed{when, std::move(boxes)};
+  return looked(seen);
+}
+inline Observation got(Observation seen, const std::string& id,
+                       std::optional<e2b::SandboxInfo> info, int misses = 1,
+                       base::Moment when = kNow, base::Moment first_miss = kNow) {
+  seen.memory.got[id] = Got{when, std::move(info), misses, first_miss};
+  return looked(seen);
+}
+
+// Finalizer and attempt are on record.
+inline Observation recorded(bool by_us = true) {
+  Observation seen = fresh();
+  seen.wanted.metadata.finalizers = {std::string(api::kFinalizer)};
+  seen.wanted.metadata.annotations[std::string(api::kAttemptAnnotation)] = api::to_text(kAttempt);
+  if (by_us) seen.memory.recorded_nonce = kAttempt.nonce;
+  return listed(seen, {});
+}
+
+// Bound to sb-1, which ran when it was last listed; no executor was seen yet.
+inline Observation bound(std::vector<e2b::SandboxInfo> boxes = {box("sb-1")}) {
+  Observation seen = recorded(false);
+  seen.wanted.status.sandbox_id = "sb-1";
+  seen.wanted.status.epoch = 1;
+  seen.wanted.status.incarnation = 1;
+  return listed(seen, std::move(boxes));
+}
+
+// Bound, prepared and Ready in run 1.
+inline Observation ready() {
+  Observation seen = bound();
+  seen.wanted.status.run = 1;
+  seen.wanted.status.start_time = kWall;
+  seen.memory.executor = {.kind = ExecutorView::Kind::kAnswering,
+                          .sandbox_id = "sb-1",
+                          .started_at = kWall,
+                          .health = {.instance = "i-1", .identity = {"uid-1", 1, 1, 1}}};
+  return looked(seen);
+}
+
+inline Observation wanting(Observation seen, api::DesiredState desired) {
+  seen.wanted.spec.desired_state = desired;
+  return looked(seen);
+}
+inline Observation deleting(Observation seen,
+                            api::DeletionPolicy policy = api::DeletionPolicy::kKill) {
+  seen.wanted.metadata.deleted = seen.wall;
+  seen.wanted.spec.deletion_policy = policy;
+  return looked(seen);
+}
+
+}  // namespace controller::scene

@@ -1,0 +1,81 @@
+#include "controller/sweep/sweeper.h"
+
+#include "libs/base/log.h"
+
+namespace controller {
+namespace {
+
+constexpr int kMissesToPrune = 2;  // In as many sweeps, each by a list and a GET.
+
+}  // namespace
+
+Sweeper::Sweeper(api::ResourceStore& store, Providers& providers, const base::Clock& clock,
+                 base::Milliseconds grace)
+    : store_(store), providers_(providers), clock_(clock), grace_(grace) {}
+
+base::Result<Swept> Sweeper::sweep(const std::string& provider, std::stop_token stop) {
+  std::lock_guard lock(mutex_);
+  auto session = providers_.session(provider);
+  if (!session) return base::Error(session.error());
+  e2b::Cloud& cloud = session->gate->as(Priority::kPoll);
+  Fleet fleet{.id = store_.fleet_id(), .now = clock_.now(), .grace = grace_};
+  TRY(auto listed, cloud.list({{{key::kFleet, fleet.id}}}, stop));
+  fleet.boxes = std::move(listed.value);
+  fleet.sandboxes = store_.sandboxes();
+  TRY(const auto releases, store_.releases(provider));
+  for (const auto& release : releases) fleet.released.insert(release.sandbox_id);
+
+  std::set<std::string> ids;
+  auto& first_seen = first_seen_[provider];
+  for (const auto& box : fleet.boxes) {
+    ids.insert(box.id);
+    first_seen.try_emplace(box.id, fleet.now);
+  }
+  std::erase_if(first_seen, [&](const auto& seen) { return !ids.contains(seen.first); });
+  fleet.first_seen = first_seen;
+
+  Swept swept;
+  for (const Condemned& each : plan_sweep(fleet)) {
+    if (stop.stop_requested()) break;
+    ++(each.why == Ownership::kOrphan ? swept.orphans : swept.surplus);
+    TRY(const bool condemned, still_condemned(each.box));
+    if (!condemned) continue;
+    if (const auto killed = session->gate->as(Priority::kDelete).kill(each.box.id, stop)) {
+      ++swept.killed;
+      base::log::info("killed an E2B sandbox that nothing owns",
+                      {{"id", each.box.id}, {"uid", metadata_at(each.box, key::kUid)}});
+    } else {
+      base::log::warn("cannot kill an E2B sandbox that nothing owns",
+                      {{"id", each.box.id}, {"error", killed.error()}});
+    }
+  }
+  prune_releases(provider, ids, cloud, stop);
+  return swept;
+}
+
+// The owner as it is now, past every cache.
+base::Result<bool> Sweeper::still_condemned(const e2b::SandboxInfo& box) {
+  TRY(const auto owner,
+      store_.get_sandbox({metadata_at(box, key::kNamespace), metadata_at(box, key::kName)}));
+  const bool same = owner && owner->metadata.uid == metadata_at(box, key::kUid);
+  return ownership_of(box, same ? &*owner : nullptr) != Ownership::kOwned;
+}
+
+// A record goes once its sandbox is proven to be gone.
+void Sweeper::prune_releases(const std::string& provider, const std::set<std::string>& listed,
+                             e2b::Cloud& cloud, std::stop_token stop) {
+  const auto releases = store_.releases(provider);
+  if (!releases) return;
+  for (const auto& release : *releases) {
+    const std::string& id = release.sandbox_id;
+    const auto info = cloud.get(id, stop);
+    if (!info) continue;
+    if (listed.contains(id) || info->value) {
+      release_misses_.erase(id);
+    } else if (++release_misses_[id] >= kMissesToPrune && store_.remove_release(provider, id)) {
+      release_misses_.erase(id);
+    }
+  }
+}
+
+}  // namespace controller

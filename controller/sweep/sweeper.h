@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "controller/reconcile/providers.h"
+#include "controller/sweep/plan.h"
+#include "libs/api/resource_store.h"
+
+namespace controller {
+
+struct Swept {
+  std::size_t orphans = 0, surplus = 0;  // Found, past their grace.
+  std::size_t killed = 0;
+};
+
+// Kills what our fleet left behind at a provider: list first, then resources, then an uncached
+// look at the owner before each kill.
+class Sweeper {
+ public:
+  Sweeper(api::ResourceStore& store, Providers& providers, const base::Clock& clock,
+          base::Milliseconds grace);
+  base::Result<Swept> sweep(const std::string& provider, std::stop_token stop);
+
+ private:
+  base::Result<bool> still_condemned(const e2b::SandboxInfo& box);
+  void prune_releases(const std::string& provider, const std::set<std::string>& listed,
+                      e2b::Cloud& cloud, std::stop_token stop);
+
+  api::ResourceStore& store_;
+  Providers& providers_;
+  const base::Clock& clock_;
+  const base::Milliseconds grace_;
+  std::mutex mutex_;                                                       // One sweep at a time.
+  std::map<std::string, std::map<std::string, base::Moment>> first_seen_;  // By provider and id.
+  std::map<std::string, int> release_misses_;
+};
+
+}  // namespace controller
