@@ -70,7 +70,13 @@ struct Engine::State {
 
 Engine::Engine(const base::Clock& clock, EngineOptions options, News news)
     : state_(std::make_shared<State>(clock, options, std::move(news))) {}
-Engine::~Engine() = default;
+Engine::~Engine() {
+  // Answers that are still on their way find nothing to tell.
+  std::lock_guard lock(state_->mutex);
+  state_->entries.clear();
+  state_->by_due.clear();
+  state_->by_urgency.clear();
+}
 
 void Engine::keep(const Beat& beat) {
   std::lock_guard lock(state_->mutex);

@@ -17,7 +17,7 @@ constexpr char kRoot[] = "root";
 // As root, once: the runtime folder of the default user, and a control group that it owns. Prints
 // the group's folder, then the digest of the executor that is there, each on a line that may be
 // empty. $1: uid:gid of the default user.
-constexpr char kLayOut[] = R"(set -eu
+constexpr char kLayOut[] = R"sh(set -eu
 d=/var/lib/sandfleet
 if [ -L "$d" ] || { [ -e "$d" ] && [ ! -d "$d" ]; }; then
   echo "$d is not a real folder" >&2
@@ -42,10 +42,10 @@ if [ -n "$mount" ]; then
 fi
 echo "$group"
 if [ -f "$2" ] && [ ! -L "$2" ]; then sha256sum "$2" 2>/dev/null || echo unknown; else echo none; fi
-)";
+)sh";
 
 // As root: ends every executor of ours but envd. $1: its path.
-constexpr char kEndAll[] = R"(for p in /proc/[0-9]*; do
+constexpr char kEndAll[] = R"sh(for p in /proc/[0-9]*; do
   case "$(readlink "$p/exe" 2>/dev/null)" in "$1"*) ;
 ; *) continue ;
 ; esac
@@ -53,124 +53,124 @@ constexpr char kEndAll[] = R"(for p in /proc/[0-9]*; do
   kill -9 "${p#/proc/}" 2>/dev/null
 done
 exit 0
-)";
+)sh";
 
 // As the default user: waits to be moved into its control group ($1, may be empty), then becomes
 // the executor.
-constexpr char kStart[] = R"(umask 077
+constexpr char kStart[] = R"sh(umask 077
 n=0
 while [ -n "$1" ] && [ $n -lt 100 ]; do
   case "$(cat /proc/self/cgroup)" in *sandfleet*) break ;; esac
   n=$((n + 1))
   sleep 0.02
 done
-exec "$2" --runtime-folder "$3" >>"$3/executor.log" 2>&1
-)";
+exec "$2" run --runtime-dir "$3" >>"$3/executor.log" 2>&1
+)sh";
 
 class Preparation {
  public:
-Preparation(envd::Sandbox& sandbox, ExecutorDoor& door, const ExecutorFile& file,
-            const PrepareOptions& options, std::stop_token stop)
-    : sandbox_(sandbox), door_(door), file_(file), options_(options), stop_(std::move(stop)) {}
+  Preparation(envd::Sandbox& sandbox, ExecutorDoor& door, const ExecutorFile& file,
+              const PrepareOptions& options, std::stop_token stop)
+      : sandbox_(sandbox), door_(door), file_(file), options_(options), stop_(std::move(stop)) {}
 
-base::Result<wire::Health> run(const wire::StartSecrets& secrets, bool replace) {
-  CHECK_OK(sandbox_.health(stop_));
-  const auto answer = door_.health(stop_);
-  if (!replace && (answer || answer.error().code == ErrorCode::kDenied)) return answer;
-  if (replace) CHECK_OK(script(kEndAll, {kExecutorPath}, kRoot));
-  TRY(const Layout layout, lay_out());
-  if (!layout.right_executor) CHECK_OK(upload());
-  CHECK_OK(start(secrets, layout.group));
-  return wait_for_answer();
-}
-
-private:
-struct Layout {
-  std::string group;
-  bool right_executor = false;
-};
-
-base::Result<std::string> script(const char* text, std::vector<std::string> arguments,
-                                 const std::string& user) {
-  envd::Command command{.argv = {"/bin/sh", "-c", text, "sandfleet"}, .user = user};
-  for (auto& argument : arguments) command.argv.push_back(std::move(argument));
-  TRY(auto finished, sandbox_.run(command, kScriptTimeout, stop_));
-  if (finished.exit_code == 0) return std::move(finished.output);
-  return base::error(ErrorCode::kUnavailable, "a step inside the sandbox ended with ",
-                     std::to_string(finished.exit_code), ": ",
-                     base::trim(finished.error_output).substr(0, 500));
-}
-
-base::Result<Layout> lay_out() {
-  TRY(const std::string ids, script("id -u; id -g", {}, ""));
-  const auto lines = base::split(std::string(base::trim(ids)), '\n');
-  if (lines.size() != 2)
-    return base::error(ErrorCode::kUnavailable, "cannot tell who the default user is: ", ids);
-  TRY(const std::string told, script(kLayOut, {lines[0] + ":" + lines[1], kExecutorPath}, kRoot));
-  const auto facts = base::split(told, '\n');
-  if (facts.size() < 2)
-    return base::error(ErrorCode::kUnavailable, "the layout step told too little: ", told);
-  Layout layout{.group = facts[0]};
-  TRY(layout.right_executor, is_right(base::split(facts[1], ' ').front()));
-  return layout;
-}
-
-// An image without sha256sum sends the file itself.
-base::Result<bool> is_right(const std::string& digest) {
-  if (digest != "unknown") return digest == file_.sha256_hex;
-  TRY(const std::string content, sandbox_.download(kExecutorPath, kRoot, stop_));
-  return base::to_hex(base::sha256(content)) == file_.sha256_hex;
-}
-
-base::Result<base::Done> upload() {
-  if (file_.content.empty())
-    return base::error(ErrorCode::kInvalid,
-                       "the template has no executor and none is at hand to send: give its file "
-                       "with --executor");
-  const std::string folder = "/opt/sandfleet/bin";
-  const std::string staged = folder + "/.executor-" + base::random_hex(8);
-  CHECK_OK(script("mkdir -p \"$1\"", {folder}, kRoot));
-  CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
-  CHECK_OK(script("chmod 0755 \"$1\"", {staged}, kRoot));
-  return sandbox_.move(staged, kExecutorPath, kRoot, stop_);
-}
-
-base::Result<base::Done> start(const wire::StartSecrets& secrets, const std::string& group) {
-  const envd::Command command{
-      .argv = {"/bin/sh", "-c", kStart, "sandfleet", group, kExecutorPath, kRuntimeFolder}};
-  TRY(const std::uint32_t pid,
-      sandbox_.start(command, base::to_text(wire::to_json(secrets)) + "\n", stop_));
-  if (group.empty()) return base::Done{};
-  // Only root may move it out of envd's group; without one it merely stays there.
-  (void)script("echo \"$1\" >\"$2/cgroup.procs\"", {std::to_string(pid), group}, kRoot);
-  return base::Done{};
-}
-
-base::Result<wire::Health> wait_for_answer() {
-  auto answer = door_.health(stop_);
-  for (base::Milliseconds waited{0}; waited < options_.answer_within;
-       waited += options_.ask_every) {
-    if (answer || answer.error().code == ErrorCode::kDenied || stop_.stop_requested())
-      return answer;
-    options_.rest(options_.ask_every);
-    answer = door_.health(stop_);
+  base::Result<wire::Health> run(const wire::StartSecrets& secrets, bool replace) {
+    CHECK_OK(sandbox_.health(stop_));
+    const auto answer = door_.health(stop_);
+    if (!replace && (answer || answer.error().code == ErrorCode::kDenied)) return answer;
+    if (replace) CHECK_OK(script(kEndAll, {kExecutorPath}, kRoot));
+    TRY(const Layout layout, lay_out());
+    if (!layout.right_executor) CHECK_OK(upload());
+    CHECK_OK(start(secrets, layout.group));
+    return wait_for_answer();
   }
-  const auto log = sandbox_.download(std::string(kRuntimeFolder) + "/executor.log", kRoot, stop_);
-  const std::string last = log && log->size() > 400 ? log->substr(log->size() - 400)
-                           : log                    ? *log
-                                                    : "";
-  return base::error(ErrorCode::kUnavailable, "the executor was started and does not answer (",
-                     answer.error().message, "); its log ends: ", base::trim(last));
-}
 
-envd::Sandbox& sandbox_;
-ExecutorDoor & door_;
-const ExecutorFile& file_;
-const PrepareOptions& options_;
-const std::stop_token stop_;
+ private:
+  struct Layout {
+    std::string group;
+    bool right_executor = false;
+  };
+
+  base::Result<std::string> script(const char* text, std::vector<std::string> arguments,
+                                   const std::string& user) {
+    envd::Command command{.argv = {"/bin/sh", "-c", text, "sandfleet"}, .user = user};
+    for (auto& argument : arguments) command.argv.push_back(std::move(argument));
+    TRY(auto finished, sandbox_.run(command, kScriptTimeout, stop_));
+    if (finished.exit_code == 0) return std::move(finished.output);
+    return base::error(ErrorCode::kUnavailable, "a step inside the sandbox ended with ",
+                       std::to_string(finished.exit_code), ": ",
+                       base::trim(finished.error_output).substr(0, 500));
+  }
+
+  base::Result<Layout> lay_out() {
+    TRY(const std::string ids, script("id -u; id -g", {}, ""));
+    const auto lines = base::split(std::string(base::trim(ids)), '\n');
+    if (lines.size() != 2)
+      return base::error(ErrorCode::kUnavailable, "cannot tell who the default user is: ", ids);
+    TRY(const std::string told, script(kLayOut, {lines[0] + ":" + lines[1], kExecutorPath}, kRoot));
+    const auto facts = base::split(told, '\n');
+    if (facts.size() < 2)
+      return base::error(ErrorCode::kUnavailable, "the layout step told too little: ", told);
+    Layout layout{.group = facts[0]};
+    TRY(layout.right_executor, is_right(base::split(facts[1], ' ').front()));
+    return layout;
+  }
+
+  // An image without sha256sum sends the file itself.
+  base::Result<bool> is_right(const std::string& digest) {
+    if (digest != "unknown") return digest == file_.sha256_hex;
+    TRY(const std::string content, sandbox_.download(kExecutorPath, kRoot, stop_));
+    return base::to_hex(base::sha256(content)) == file_.sha256_hex;
+  }
+
+  base::Result<base::Done> upload() {
+    if (file_.content.empty())
+      return base::error(ErrorCode::kInvalid,
+                         "the template has no executor and none is at hand to send: give its file "
+                         "with --executor");
+    const std::string folder = "/opt/sandfleet/bin";
+    const std::string staged = folder + "/.executor-" + base::random_hex(8);
+    CHECK_OK(script("mkdir -p \"$1\"", {folder}, kRoot));
+    CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
+    CHECK_OK(script("chmod 0755 \"$1\"", {staged}, kRoot));
+    return sandbox_.move(staged, kExecutorPath, kRoot, stop_);
+  }
+
+  base::Result<base::Done> start(const wire::StartSecrets& secrets, const std::string& group) {
+    const envd::Command command{
+        .argv = {"/bin/sh", "-c", kStart, "sandfleet", group, kExecutorPath, kRuntimeFolder}};
+    TRY(const std::uint32_t pid,
+        sandbox_.start(command, base::to_text(wire::to_json(secrets)) + "\n", stop_));
+    if (group.empty()) return base::Done{};
+    // Only root may move it out of envd's group; without one it merely stays there.
+    (void)script("echo \"$1\" >\"$2/cgroup.procs\"", {std::to_string(pid), group}, kRoot);
+    return base::Done{};
+  }
+
+  base::Result<wire::Health> wait_for_answer() {
+    auto answer = door_.health(stop_);
+    for (base::Milliseconds waited{0}; waited < options_.answer_within;
+         waited += options_.ask_every) {
+      if (answer || answer.error().code == ErrorCode::kDenied || stop_.stop_requested())
+        return answer;
+      options_.rest(options_.ask_every);
+      answer = door_.health(stop_);
+    }
+    const auto log = sandbox_.download(std::string(kRuntimeFolder) + "/executor.log", kRoot, stop_);
+    const std::string last = log && log->size() > 400 ? log->substr(log->size() - 400)
+                             : log                    ? *log
+                                                      : "";
+    return base::error(ErrorCode::kUnavailable, "the executor was started and does not answer (",
+                       answer.error().message, "); its log ends: ", base::trim(last));
+  }
+
+  envd::Sandbox& sandbox_;
+  ExecutorDoor& door_;
+  const ExecutorFile& file_;
+  const PrepareOptions& options_;
+  const std::stop_token stop_;
 };  // namespace
 
-}  // namespace controller
+}  // namespace
 
 base::Result<wire::Health> bring_to_life(envd::Sandbox& sandbox, ExecutorDoor& door,
                                          const ExecutorFile& file,

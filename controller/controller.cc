@@ -1,0 +1,203 @@
+#include "controller/controller.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "libs/api/reasons.h"
+#include "libs/base/log.h"
+
+namespace controller {
+namespace {
+
+constexpr char kName[] = "sandbox";
+constexpr base::Milliseconds kPollRetryMin{1'000};
+
+double seconds(base::Milliseconds time) { return static_cast<double>(time.count()) / 1000; }
+
+// Sleeps unless stopped.
+void rest(base::Milliseconds time, std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, time, [] { return false; });
+}
+
+const char* word_of(const kube::Requeue& requeue) {
+  if (requeue.failed) return "error";
+  return requeue.after ? "requeue_after" : "success";
+}
+
+}  // namespace
+
+Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
+                            const api::ResourceStore& store, kube::Queue& queue,
+                            const base::Clock& clock) {
+  return {
+      .sent =
+          [&registry](base::Milliseconds lateness) {
+            registry.histogram("sandfleet_heartbeat_lateness_seconds").observe(seconds(lateness));
+          },
+      .missed =
+          [&](const std::string& uid) {
+            memories.update(uid, [&](Memory& memory) { memory.changed = clock.now(); });
+            for (const auto& sandbox : store.sandboxes())
+              if (sandbox->metadata.uid == uid) queue.add(sandbox->metadata.key);
+          }};
+}
+
+Controller::Controller(Parts parts, Pace pace) : parts_(parts), pace_(pace) {}
+Controller::~Controller() { stop(); }
+
+void Controller::start() {
+  parts_.registry.gauge("controller_runtime_max_concurrent_reconciles", {kName})
+      .set(static_cast<double>(pace_.workers));
+  for (const auto& sandbox : parts_.store.sandboxes()) parts_.queue.add(sandbox->metadata.key);
+  heart_ = std::jthread([this](std::stop_token stop) { parts_.engine.run(stop); });
+  threads_.emplace_back([this](std::stop_token stop) { keep_rhythm(stop); });
+  for (std::size_t i = 0; i < pace_.workers; ++i)
+    threads_.emplace_back([this](std::stop_token stop) { work(stop); });
+  working_ = true;
+}
+
+void Controller::stop() {
+  if (!working_.exchange(false)) return;
+  for (auto& thread : threads_) thread.request_stop();
+  threads_.clear();
+  parts_.pool.drain(pace_.finish);
+  // What the last operations made is put on record: a create that finished is bound.
+  while (const auto key = parts_.queue.try_next())
+    parts_.queue.done(*key, [&] {
+      parts_.reconciler.reconcile(*key);
+      return kube::Requeue{};
+    }());
+  heart_ = {};
+}
+
+std::string Controller::trouble() const { return working_ ? "" : "not working yet, or no longer"; }
+
+// One worker. The queue never hands the same key to two workers at once.
+void Controller::work(std::stop_token stop) {
+  while (const auto key = parts_.queue.next(stop)) {
+    const base::Moment begun = parts_.clock.now();
+    parts_.registry.histogram("workqueue_queue_duration_seconds", {kName, kName})
+        .observe(seconds(parts_.queue.waited(*key)));
+    const kube::Requeue requeue = parts_.reconciler.reconcile(*key);
+    const double took = seconds(parts_.clock.now() - begun);
+    parts_.registry.histogram("workqueue_work_duration_seconds", {kName, kName}).observe(took);
+    parts_.registry.histogram("controller_runtime_reconcile_time_seconds", {kName}).observe(took);
+    parts_.registry.counter("controller_runtime_reconcile_total", {kName, word_of(requeue)}).add();
+    if (requeue.failed)
+      parts_.registry.counter("controller_runtime_reconcile_errors_total", {kName}).add();
+    parts_.queue.done(*key, requeue);
+  }
+}
+
+void Controller::keep_rhythm(std::stop_token stop) {
+  struct Due {
+    base::Moment poll = {}, sweep = {};
+    base::Milliseconds retry = kPollRetryMin;
+  };
+  std::map<std::string, Due> dues;
+  while (!stop.stop_requested()) {
+    for (const auto& name : parts_.provider_news.take()) {
+      dues[name].poll = {};
+      wake_all_of(name);
+    }
+    for (const auto& provider : parts_.store.providers()) {
+      const std::string& name = provider->metadata.key.name;
+      Due& due = dues[name];
+      if (due.sweep == base::Moment{}) due.sweep = parts_.clock.now() + pace_.sweep;
+      if (parts_.clock.now() >= due.poll) {
+        const bool polled = poll(name, stop);
+        due.retry = polled ? kPollRetryMin : std::min(pace_.poll, due.retry * 2);
+        due.poll = parts_.clock.now() + (polled ? pace_.poll : due.retry);
+      }
+      if (parts_.clock.now() >= due.sweep) {
+        sweep(name, stop);
+        due.sweep = parts_.clock.now() + pace_.sweep;
+      }
+    }
+    rest(base::Milliseconds(200), stop);
+  }
+}
+
+// Those whose sandboxes are not as they were are looked at; after the first list, all are.
+bool Controller::poll(const std::string& provider, std::stop_token stop) {
+  const auto session = parts_.connections.session(provider);
+  const bool first = !session || !session->polled;
+  const auto changed = parts_.connections.poll(provider, stop);
+  if (!stop.stop_requested()) tell_provider(provider, changed);
+  if (!changed) {
+    base::log::warn("cannot list a provider", {{"provider", provider}, {"error", changed.error()}});
+    return false;
+  }
+  if (first) {
+    wake_all_of(provider);
+    return true;
+  }
+  for (const auto& sandbox : parts_.store.sandboxes())
+    if (changed->contains(sandbox->metadata.uid)) parts_.queue.add(sandbox->metadata.key);
+  return true;
+}
+
+void Controller::wake_all_of(const std::string& provider) {
+  for (const auto& sandbox : parts_.store.sandboxes()) {
+    if (sandbox->spec.provider != provider) continue;
+    parts_.memories.update(sandbox->metadata.uid, [](Memory& memory) { memory.held = {}; });
+    parts_.queue.add(sandbox->metadata.key);
+  }
+}
+
+void Controller::tell_provider(const std::string& name,
+                               const base::Result<std::set<std::string>>& polled) {
+  const auto provider = parts_.store.find_provider(name);
+  if (!provider) return;
+  const bool denied = !polled && polled.error().code == base::ErrorCode::kDenied;
+  api::ProviderStatus status = provider->status;
+  status.observed_generation = provider->metadata.generation;
+  const auto set = [&](std::string_view type, const char* word, std::string_view reason) {
+    api::set_condition(status.conditions, {.type = std::string(type),
+                                           .status = word,
+                                           .reason = std::string(reason),
+                                           .message = polled ? "" : polled.error().message,
+                                           .observed_generation = provider->metadata.generation,
+                                           .last_transition = parts_.clock.wall()});
+  };
+  set(api::condition::kReady, polled ? "True" : "False",
+      polled   ? api::reason::kReady
+      : denied ? api::reason::kCredentialsRejected
+               : api::reason::kProviderUnavailable);
+  set(api::condition::kCredentialsValid,
+      polled   ? "True"
+      : denied ? "False"
+               : "Unknown",
+      polled   ? api::reason::kCredentialsAccepted
+      : denied ? api::reason::kCredentialsRejected
+               : api::reason::kProviderUnavailable);
+  if (status == provider->status) return;
+  const auto told = parts_.store.update_provider_status(
+      name, {provider->metadata.uid, provider->metadata.resource_version}, status);
+  if (!told) base::log::warn("cannot write a provider's status", {{"error", told.error()}});
+}
+
+void Controller::sweep(const std::string& provider, std::stop_token stop) {
+  const base::Moment begun = parts_.clock.now();
+  const auto swept = parts_.sweeper.sweep(provider, stop);
+  if (!swept)
+    return base::log::warn("a sweep failed", {{"provider", provider}, {"error", swept.error()}});
+  auto& registry = parts_.registry;
+  registry.histogram("sandfleet_orphan_sweep_duration_seconds")
+      .observe(seconds(parts_.clock.now() - begun));
+  registry.gauge("sandfleet_orphan_sweep_last_success_timestamp_seconds", {provider})
+      .set(static_cast<double>(parts_.clock.wall().time_since_epoch().count()) / 1000);
+  registry.counter("sandfleet_orphans_found_total", {"orphan"})
+      .add(static_cast<double>(swept->orphans));
+  registry.counter("sandfleet_orphans_found_total", {"surplus"})
+      .add(static_cast<double>(swept->surplus));
+  registry.counter("sandfleet_orphans_killed_total").add(static_cast<double>(swept->killed));
+}
+
+}  // namespace controller
