@@ -1,0 +1,208 @@
+"""sandfleet-local-e2b as a process, with real boxes. Run one test: server_test.py NAME; without a
+name: their names."""
+
+import concurrent.futures
+import contextlib
+import http.client
+import os
+import pathlib
+import random
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "support"))
+import world  # noqa: E402
+from world import run_inside, wait_until  # noqa: E402
+
+
+def why_skipped():
+    if os.geteuid() != 0:
+        return "boxes need root"
+    if not (world.programs_folder() / "sandfleet-executor").exists():
+        return "sandfleet-executor is not built"
+    return None
+
+
+@contextlib.contextmanager
+def provider_with(*arguments):
+    """A provider in a folder of its own; afterwards the machine holds nothing of it."""
+    with world.temporary_folder("local-e2b") as folder:
+        with world.Provider(folder / "provider", *arguments) as provider:
+            yield provider
+        assert not world.processes_of(folder), f"processes left: {world.processes_of(folder)}"
+        assert not world.mounts_under(folder), f"mounts left: {world.mounts_under(folder)}"
+        assert not list((provider.state / "boxes").iterdir()), "box folders left"
+
+
+def create(provider, **fields):
+    status, made = provider.ask("POST", "/v2/sandboxes", {"templateID": "base", **fields})
+    assert status == 201, made
+    return made["sandboxID"]
+
+
+def state_of(provider, box):
+    status, detail = provider.ask("GET", f"/sandboxes/{box}")
+    return detail["state"] if status == 200 else status
+
+
+def boxes_on_disk(provider):
+    return {path.name for path in (provider.state / "boxes").iterdir() if not path.name.startswith(".")}
+
+
+def test_a_sandbox_lives_and_leaves_nothing():
+    with provider_with() as provider:
+        box = create(provider, envVars={"GREETING": "hello"})
+        assert run_inside(provider, box, "echo $GREETING; whoami") == (0, "hello\nuser\n")
+        pid = run_inside(provider, box, "while :; do date +%s%N >/tmp/beat; sleep 0.01; done", background=True)
+        wait_until("a heart beat", lambda: run_inside(provider, box, "cat /tmp/beat 2>/dev/null")[1])
+        assert provider.ask("POST", f"/sandboxes/{box}/pause", {})[0] == 204
+        assert provider.ask("POST", f"/sandboxes/{box}/pause", {})[0] == 409
+        assert state_of(provider, box) == "paused"
+        assert provider.ask("POST", f"/v2/sandboxes/{box}/connect", {"timeout": 60})[0] == 201
+        code, output = run_inside(provider, box, f"kill -0 {pid} && echo $GREETING")
+        assert (code, output) == (0, "hello\n"), "its processes and environment outlive a pause"
+        assert provider.ask("DELETE", f"/sandboxes/{box}")[0] == 204
+        assert provider.ask("DELETE", f"/sandboxes/{box}")[0] == 404
+        assert not world.cgroups_named(box), world.cgroups_named(box)
+
+
+def test_sandboxes_outlive_a_server_that_is_killed():
+    with provider_with() as provider:
+        running, paused = create(provider), create(provider)
+        ending = create(provider, timeout=2)
+        pid = run_inside(provider, running, "exec sleep 1000", background=True)
+        assert provider.ask("POST", f"/sandboxes/{paused}/pause")[0] == 204
+        before = provider.sandboxes()
+        provider.program.kill()
+        provider.start()
+        after = provider.sandboxes()
+        assert after[running] == before[running] and after[paused] == before[paused], (before, after)
+        assert run_inside(provider, running, f"kill -0 {pid}")[0] == 0
+        assert provider.ask("POST", f"/v2/sandboxes/{paused}/connect")[0] == 201
+        assert run_inside(provider, paused, "echo back")[1] == "back\n"
+        wait_until("the lease to go on over the crash", lambda: state_of(provider, ending) == 404, 10)
+
+
+def test_a_server_killed_while_it_works_leaks_nothing():
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    with provider_with() as provider:
+        for _ in range(5):
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                for _ in range(4):
+                    pool.submit(provider.ask, "POST", "/v2/sandboxes", {"templateID": "base"})
+                for box in list(provider.sandboxes()):
+                    pool.submit(provider.ask, "DELETE", f"/sandboxes/{box}")
+                time.sleep(chance.uniform(0.0, 0.6))  # The moment of the crash, not a wait.
+                provider.program.kill()
+            provider.start()
+            listed = set(provider.sandboxes())
+            assert boxes_on_disk(provider) == listed, (boxes_on_disk(provider), listed)
+            for box in listed:
+                assert run_inside(provider, box, "echo alive")[1] == "alive\n"
+
+
+def test_sigterm_leaves_sandboxes_unless_told_otherwise():
+    with provider_with() as provider:
+        box = create(provider)
+        assert provider.program.stop() == 0
+        provider.start()
+        assert run_inside(provider, box, "echo still here")[1] == "still here\n"
+        assert provider.program.stop() == 0
+        provider.arguments = ("--kill-on-exit",)
+        provider.start()
+        assert state_of(provider, box) == "running"
+        assert provider.program.stop() == 0
+        assert not boxes_on_disk(provider)
+        provider.arguments = ()
+        provider.start()
+        assert not provider.sandboxes()
+
+
+def test_time_that_is_over_kills_or_pauses_at_once():
+    with provider_with() as provider:
+        killed, paused = create(provider), create(provider, autoPause=True)
+        for box in (killed, paused):
+            assert provider.ask("POST", f"/sandboxes/{box}/timeout", {"timeout": 1})[0] == 204
+        wait_until("the kill", lambda: state_of(provider, killed) == 404, 10)
+        wait_until("the pause", lambda: provider.ask("GET", f"/sandboxes/{paused}")[1].get("pauseMode"), 10)
+        detail = provider.ask("GET", f"/sandboxes/{paused}")[1]
+        assert detail["lifecycle"] == {"autoResume": False, "onTimeout": "pause"}, detail
+
+
+def stream_of(provider, box):
+    """A raw connection over which a command in the box prints without end."""
+    connection = socket.create_connection(("127.0.0.1", provider.ports[1]), timeout=30)
+    token = provider.ask("GET", f"/sandboxes/{box}")[1]["envdAccessToken"]
+    body = b'{"process":{"cmd":"/bin/sh","args":["-c","while :; do echo x; sleep 0.01; done"]}}'
+    envelope = b"\0" + len(body).to_bytes(4, "big") + body
+    connection.sendall(
+        (f"POST /process.Process/Start HTTP/1.1\r\nHost: 49983-{box}.localhost\r\n"
+         f"X-Access-Token: {token}\r\nContent-Type: application/connect+json\r\n"
+         f"Content-Length: {len(envelope)}\r\n\r\n").encode() + envelope)
+    return connection
+
+
+def test_a_pause_resets_every_connection():
+    with provider_with() as provider:
+        box = create(provider)
+        with stream_of(provider, box) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            assert provider.ask("POST", f"/sandboxes/{box}/pause")[0] == 204
+            try:
+                while connection.recv(65536):
+                    pass
+                raise AssertionError("the connection ended in peace")
+            except ConnectionResetError:
+                pass
+        connection = http.client.HTTPConnection("127.0.0.1", provider.ports[1], timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", "/health", None, {"E2b-Sandbox-Id": box, "E2b-Sandbox-Port": "49983"})
+            answer = connection.getresponse()
+            assert answer.status == 502 and box in answer.read().decode()
+
+
+def refusal(*arguments):
+    """(exit code, stderr) of a server that does not start."""
+    done = subprocess.run([world.programs_folder() / "sandfleet-local-e2b", *map(str, arguments)],
+                          capture_output=True, text=True, timeout=30)
+    return done.returncode, done.stderr
+
+
+def test_bad_flags_are_named_with_their_cure():
+    with world.temporary_folder("local-e2b") as folder:
+        keys = folder / "keys"
+        keys.write_text("# none\n")
+        cases = [
+            ([], "--state is required"),
+            (["--state", folder, "--api-port", "70000"], "--api-port"),
+            (["--state", folder, "--listen", "0.0.0.0"], "or --listen-any if that is meant"),
+            (["--state", folder, "--fault", "fly:latency"], "the operations are all, create"),
+            (["--state", folder, "--executor", folder / "none"], "name it with --executor"),
+            (["--state", folder, "--api-key-file", keys], "there is no API key in it"),
+            (["--state", folder, "--log-level", "loud"], "--log-level"),
+        ]
+        for arguments, expected in cases:
+            code, told = refusal(*arguments)
+            assert code == 2 and expected in told, (arguments, code, told)
+
+
+def test_one_server_works_in_a_state_folder():
+    with provider_with() as provider:
+        code, told = refusal("--state", provider.state)
+        assert code == 2 and "locked by another process" in told, (code, told)
+
+
+TESTS = {name[len("test_"):]: test for name, test in list(globals().items()) if name.startswith("test_")}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        print("\n".join(TESTS))
+        sys.exit(0)
+    if reason := why_skipped():
+        print(f"skipped: {reason}")
+        sys.exit(world.SKIPPED)
+    TESTS[sys.argv[1]]()
