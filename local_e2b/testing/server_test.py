@@ -33,7 +33,7 @@ def provider_with(*arguments):
             yield provider
         assert not world.processes_of(folder), f"processes left: {world.processes_of(folder)}"
         assert not world.mounts_under(folder), f"mounts left: {world.mounts_under(folder)}"
-        assert not list((provider.state / "boxes").iterdir()), "box folders left"
+        assert not boxes_on_disk(provider), f"box folders left: {boxes_on_disk(provider)}"
 
 
 def create(provider, **fields):
@@ -48,7 +48,7 @@ def state_of(provider, box):
 
 
 def boxes_on_disk(provider):
-    return {path.name for path in (provider.state / "boxes").iterdir() if not path.name.startswith(".")}
+    return {path.name for path in (provider.state / "boxes").glob("[!.]*")}
 
 
 def test_a_sandbox_lives_and_leaves_nothing():
