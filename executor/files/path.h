@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "executor/users/users.h"
+#include "libs/base/result.h"
+
+namespace executor {
+
+// The absolute, clean form of a path as a caller spells it: absolute, "~" or "~/x" (the user's
+// home), relative to that home, or empty: `default_workdir` when it is set, else the home. "~other"
+// is kInvalid, and so is a path with a NUL in it.
+base::Result<std::string> resolve_path(std::string_view path, const User& user,
+                                       std::string_view default_workdir);
+
+}  // namespace executor

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "executor/process/process.h"
+#include "executor/process/tree.h"
+#include "libs/aio/loop.h"
+#include "libs/base/result.h"
+
+namespace executor {
+
+// What was asked for, as it was asked.
+struct Command {
+  std::string program;
+  std::vector<std::string> args;
+  std::map<std::string, std::string> env;
+  std::optional<std::string> cwd;
+  std::optional<std::string> tag;
+};
+
+struct Started {
+  Command command;
+  std::shared_ptr<Process> process;
+};
+
+using Selector = std::variant<std::uint32_t, std::string>;  // A pid, or a tag.
+
+// All commands of this executor: those that run, and for kEndKept those that ended.
+class Processes {
+ public:
+  static constexpr std::size_t kRunningMax = 2048;
+  static constexpr std::size_t kEndedMax = 256;
+  static constexpr base::Milliseconds kEndKept{30'000};
+
+  Processes(aio::Executor executor, std::optional<Groups> groups);
+
+  // `launch` is complete but for its group. With a lifetime, the whole tree is killed when that
+  // has passed, whoever still listens.
+  base::Result<std::shared_ptr<Process>> start(Command command, Launch launch,
+                                               std::optional<base::Milliseconds> lifetime);
+  std::vector<Started> running() const;
+  // The newest that fits; a running one before one that has ended.
+  std::shared_ptr<Process> find(const Selector& selector) const;
+
+ private:
+  aio::Task<> look_after(std::shared_ptr<Process> process);
+  aio::Task<> end_in_time(std::weak_ptr<Process> process, base::Milliseconds lifetime);
+  void forget_surplus();
+
+  aio::Executor executor_;
+  std::optional<Groups> groups_;
+  std::list<Started> started_;  // Newest first.
+  aio::TaskGroup tasks_;
+};
+
+}  // namespace executor

@@ -1,0 +1,249 @@
+#include "executor/process/spawn.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "executor/process/pty.h"
+#include "libs/base/strings.h"
+
+namespace executor {
+namespace {
+
+enum class Step : int { kGroup, kTerminal, kDescriptors, kUser, kFolder };
+
+struct Failure {
+  Step step;
+  int error_number;
+};
+
+struct Pipe {
+  base::Fd read, write;
+};
+
+base::Error none_to_be_had(const char* what) {
+  return base::error(base::ErrorCode::kRateLimited, "cannot make a ", what, ": ",
+                     std::strerror(errno));
+}
+
+base::Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return none_to_be_had("pipe");
+  return Pipe{base::Fd(ends[0]), base::Fd(ends[1])};
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// All that the child needs, laid out before the fork: other threads may hold the allocator's lock.
+struct Prepared {
+  std::vector<std::string> argv, env, programs;
+  std::vector<char*> argv_pointers, env_pointers, program_pointers, shell_pointers;
+  std::string cwd, not_found, not_allowed;
+  std::vector<gid_t> groups;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  bool switch_user = false;
+  bool terminal = false;
+  int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;
+  base::Fd group;
+  int report = -1;
+};
+
+Prepared prepare(const Launch& wanted) {
+  Prepared child;
+  child.argv = wanted.argv;
+  for (const auto& [name, value] : wanted.env) child.env.push_back(name + "=" + value);
+  child.programs = search_path(wanted.argv[0], wanted.env);
+  child.argv_pointers = pointers(child.argv);
+  child.env_pointers = pointers(child.env);
+  child.program_pointers = pointers(child.programs);
+  // Room for "/bin/sh FILE ARGS...", when the file turns out to be a script without #!.
+  child.shell_pointers = {const_cast<char*>("/bin/sh"), nullptr};
+  for (std::size_t i = 1; i < child.argv_pointers.size(); ++i)
+    child.shell_pointers.push_back(child.argv_pointers[i]);
+  child.cwd = wanted.cwd;
+  child.not_found = wanted.argv[0] + ": not found\n";
+  child.not_allowed = wanted.argv[0] + ": cannot be executed\n";
+  child.groups = wanted.user.groups;
+  child.uid = wanted.user.uid;
+  child.gid = wanted.user.gid;
+  child.switch_user = wanted.switch_user;
+  child.terminal = wanted.terminal.has_value();
+  return child;
+}
+
+[[noreturn]] void give_up(const Prepared& child, Step step) {
+  const Failure failure{step, errno};
+  static_cast<void>(!::write(child.report, &failure, sizeof failure));
+  ::_exit(127);
+}
+
+void close_on_exec_from(unsigned first) {
+  if (::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  for (int fd = static_cast<int>(first); fd < 65536; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void forget_signals() {
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Raw calls: the C library's wrappers want to change every thread, and there is but this one.
+bool become_user(const Prepared& child) {
+  return ::syscall(SYS_setgroups, child.groups.size(), child.groups.data()) == 0 &&
+         ::syscall(SYS_setresgid, child.gid, child.gid, child.gid) == 0 &&
+         ::syscall(SYS_setresuid, child.uid, child.uid, child.uid) == 0;
+}
+
+[[noreturn]] void execute(Prepared& child) {
+  bool found = false;
+  for (char* program : child.program_pointers) {
+    if (!program) break;
+    ::execve(program, child.argv_pointers.data(), child.env_pointers.data());
+    if (errno == ENOEXEC) {
+      child.shell_pointers[1] = program;
+      ::execve("/bin/sh", child.shell_pointers.data(), child.env_pointers.data());
+    }
+    if (errno != ENOENT && errno != ENOTDIR) found = true;
+  }
+  const std::string& message = found ? child.not_allowed : child.not_found;
+  static_cast<void>(!::write(2, message.data(), message.size()));
+  ::_exit(found ? 126 : 127);
+}
+
+// Only what POSIX allows between fork and exec.
+[[noreturn]] void run_child(Prepared& child) {
+  if (child.group && ::write(child.group.get(), "0", 1) != 1) give_up(child, Step::kGroup);
+  ::setsid();
+  if (child.terminal && ::ioctl(child.stdin_fd, TIOCSCTTY, 0) != 0) give_up(child, Step::kTerminal);
+  // Our own descriptors are all above 2: the program opens the three at its start.
+  if (::dup2(child.stdin_fd, 0) < 0 || ::dup2(child.stdout_fd, 1) < 0 ||
+      ::dup2(child.stderr_fd, 2) < 0)
+    give_up(child, Step::kDescriptors);
+  close_on_exec_from(3);
+  forget_signals();
+  if (child.switch_user && !become_user(child)) give_up(child, Step::kUser);
+  if (::chdir(child.cwd.c_str()) != 0) give_up(child, Step::kFolder);
+  execute(child);
+}
+
+base::Error describe(const Failure& failure, const Launch& wanted) {
+  using base::ErrorCode;
+  const std::string why = std::strerror(failure.error_number);
+  switch (failure.step) {
+    case Step::kFolder:
+      return base::error(ErrorCode::kInvalid, "cannot start in '", wanted.cwd, "': ", why);
+    case Step::kUser:
+      return base::error(ErrorCode::kUnavailable, "cannot become '", wanted.user.name, "': ", why);
+    case Step::kGroup:
+      return base::error(ErrorCode::kUnavailable, "cannot enter the cgroup: ", why);
+    case Step::kTerminal:
+    case Step::kDescriptors:
+      break;
+  }
+  return base::error(ErrorCode::kUnavailable, "cannot set up the new process: ", why);
+}
+
+// The report pipe ends without a word when the new program, or its excuse, takes over.
+std::optional<Failure> read_report(int report) {
+  Failure failure{};
+  for (;;) {
+    const ssize_t got = ::read(report, &failure, sizeof failure);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof failure)) return std::nullopt;
+    return failure;
+  }
+}
+
+struct ChildEnds {
+  base::Fd stdin_end, stdout_end, stderr_end;
+};
+
+base::Result<base::Done> make_pipes(const Launch& wanted, Launched& ours, ChildEnds& theirs) {
+  if (wanted.keep_stdin) {
+    TRY(Pipe in, make_pipe());
+    theirs.stdin_end = std::move(in.read);
+    ours.stdin_end = std::move(in.write);
+  } else {
+    theirs.stdin_end = base::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!theirs.stdin_end) return none_to_be_had("reader of /dev/null");
+  }
+  TRY(Pipe out, make_pipe());
+  TRY(Pipe errors, make_pipe());
+  ours.stdout_end = std::move(out.read);
+  theirs.stdout_end = std::move(out.write);
+  ours.stderr_end = std::move(errors.read);
+  theirs.stderr_end = std::move(errors.write);
+  return base::Done{};
+}
+
+base::Result<base::Done> make_ends(const Launch& wanted, Launched& ours, ChildEnds& theirs) {
+  if (!wanted.terminal) return make_pipes(wanted, ours, theirs);
+  TRY(Terminal terminal, open_terminal(*wanted.terminal, wanted.user, wanted.switch_user));
+  ours.terminal = std::move(terminal.master);
+  theirs.stdin_end = std::move(terminal.slave);
+  return base::Done{};
+}
+
+}  // namespace
+
+std::vector<std::string> search_path(const std::string& program,
+                                     const std::map<std::string, std::string>& env) {
+  if (program.find('/') != std::string::npos) return {program};
+  std::vector<std::string> places;
+  const auto path = env.find("PATH");
+  if (program.empty() || path == env.end()) return places;
+  for (const std::string& folder : base::split(path->second, ':'))
+    places.push_back((folder.empty() ? "." : folder) + "/" + program);
+  return places;
+}
+
+base::Result<Launched> launch(const Launch& wanted) {
+  Prepared child = prepare(wanted);
+  Launched ours;
+  ChildEnds theirs;
+  CHECK_OK(make_ends(wanted, ours, theirs));
+  child.stdin_fd = theirs.stdin_end.get();
+  child.stdout_fd = wanted.terminal ? child.stdin_fd : theirs.stdout_end.get();
+  child.stderr_fd = wanted.terminal ? child.stdin_fd : theirs.stderr_end.get();
+  if (wanted.group) {
+    child.group = base::Fd(::open((*wanted.group + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    if (!child.group) return none_to_be_had("door to the cgroup");
+  }
+  TRY(Pipe report, make_pipe());
+  child.report = report.write.get();
+
+  ours.pid = ::fork();
+  if (ours.pid < 0) return none_to_be_had("process");
+  if (ours.pid == 0) run_child(child);
+  report.write.reset();
+  const auto failure = read_report(report.read.get());
+  if (failure) {
+    ::waitpid(ours.pid, nullptr, 0);
+    return describe(*failure, wanted);
+  }
+  ours.pidfd = base::Fd(static_cast<int>(::syscall(SYS_pidfd_open, ours.pid, 0)));
+  if (!ours.pidfd) {
+    const auto failed = none_to_be_had("handle of the process");
+    ::kill(ours.pid, SIGKILL);
+    ::waitpid(ours.pid, nullptr, 0);
+    return failed;
+  }
+  return ours;
+}
+
+}  // namespace executor

@@ -1,0 +1,170 @@
+#include "executor/process/tree.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "libs/base/crypto.h"
+#include "libs/base/files.h"
+#include "libs/base/strings.h"
+
+namespace executor {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGroupPrefix = "sandfleet-start-";
+constexpr int kRoundsMax = 32;  // Against a tree that forks as fast as it is read.
+
+std::optional<std::string> own_group() {
+  const auto text = base::read_file("/proc/self/cgroup");
+  if (!text) return std::nullopt;
+  for (const std::string& line : base::split(*text, '\n'))
+    if (line.starts_with("0::/")) return line.substr(4);
+  return std::nullopt;
+}
+
+bool write_word(const fs::path& path, std::string_view word) {
+  base::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file && base::write_all(file.get(), word).ok();
+}
+
+std::vector<pid_t> pids_in(const fs::path& group) {
+  std::vector<pid_t> pids;
+  const auto text = base::read_file(group / "cgroup.procs");
+  if (!text) return pids;
+  for (const std::string& line : base::split(*text, '\n'))
+    if (const auto pid = base::parse_integer(line)) pids.push_back(static_cast<pid_t>(*pid));
+  return pids;
+}
+
+}  // namespace
+
+std::optional<ProcessFacts> parse_stat(std::string_view line) {
+  // The second field is the command's name in parentheses, and may hold anything.
+  const auto name_end = line.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 > line.size()) return std::nullopt;
+  const auto pid = base::parse_integer(line.substr(0, line.find(' ')));
+  const auto fields = base::split(line.substr(name_end + 2), ' ');
+  if (!pid || fields.size() < 20) return std::nullopt;
+  ProcessFacts facts;
+  facts.pid = static_cast<pid_t>(*pid);
+  facts.zombie = fields[0] == "Z" || fields[0] == "X";
+  facts.parent = static_cast<pid_t>(base::parse_integer(fields[1]).value_or(0));
+  facts.group = static_cast<pid_t>(base::parse_integer(fields[2]).value_or(0));
+  facts.session = static_cast<pid_t>(base::parse_integer(fields[3]).value_or(0));
+  facts.start = static_cast<std::uint64_t>(base::parse_integer(fields[19]).value_or(0));
+  return facts;
+}
+
+std::vector<ProcessFacts> read_processes() {
+  std::vector<ProcessFacts> all;
+  std::error_code failed;
+  for (fs::directory_iterator at("/proc", failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (!base::parse_integer(at->path().filename().string())) continue;
+    const auto line = base::read_file(at->path() / "stat");
+    if (!line) continue;
+    if (const auto facts = parse_stat(base::trim(*line))) all.push_back(*facts);
+  }
+  return all;
+}
+
+std::vector<ProcessFacts> descendants(const std::vector<ProcessFacts>& all, pid_t root) {
+  std::set<pid_t> found{root};
+  for (const ProcessFacts& process : all)
+    if (process.session == root || process.group == root) found.insert(process.pid);
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const ProcessFacts& process : all)
+      if (found.contains(process.parent)) grew |= found.insert(process.pid).second;
+  }
+  std::vector<ProcessFacts> members;
+  for (const ProcessFacts& process : all)
+    if (found.contains(process.pid)) members.push_back(process);
+  return members;
+}
+
+std::optional<Groups> Groups::find(const fs::path& mount) {
+  struct statfs about{};
+  if (::statfs(mount.c_str(), &about) != 0 || about.f_type != CGROUP2_SUPER_MAGIC)
+    return std::nullopt;
+  const auto own = own_group();
+  if (!own) return std::nullopt;
+  Groups groups(own->empty() ? mount : mount / *own);
+  const auto probe = groups.make();
+  if (!probe) return std::nullopt;
+  const bool can_kill = ::access((*probe / "cgroup.kill").c_str(), W_OK) == 0;
+  ::rmdir(probe->c_str());
+  return can_kill ? std::optional(groups) : std::nullopt;
+}
+
+base::Result<fs::path> Groups::make() const {
+  fs::path group = folder_ / (std::string(kGroupPrefix) + base::random_hex(8));
+  if (::mkdir(group.c_str(), 0755) != 0) return base::errno_error("make cgroup", group, errno);
+  return group;
+}
+
+void Groups::remove_empty() const {
+  std::error_code failed;
+  for (fs::directory_iterator at(folder_, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    // The kernel refuses to remove one that has members.
+    if (at->path().filename().string().starts_with(kGroupPrefix)) ::rmdir(at->path().c_str());
+  }
+}
+
+bool Tree::signal(int number) { return group_ ? signal_group(number) : signal_descendants(number); }
+
+bool Tree::signal_group(int number) const {
+  const auto members = pids_in(*group_);
+  if (members.empty()) return false;
+  if (number == SIGKILL && write_word(*group_ / "cgroup.kill", "1")) return true;
+  for (const pid_t pid : members) ::kill(pid, number);
+  return true;
+}
+
+std::vector<ProcessFacts> Tree::members() {
+  const auto all = read_processes();
+  // The number of a session or a group is not given to a new process while it has members, so the
+  // root's is still its own here, or nobody's.
+  auto found = descendants(all, root_);
+  for (const ProcessFacts& process : all) {
+    const auto seen = known_.find(process.pid);
+    if (seen == known_.end() || seen->second != process.start) continue;
+    for (const ProcessFacts& more : descendants(all, process.pid)) found.push_back(more);
+  }
+  std::erase_if(found, [](const ProcessFacts& process) { return process.zombie; });
+  for (const ProcessFacts& process : found) known_[process.pid] = process.start;
+  return found;
+}
+
+bool Tree::signal_descendants(int number) {
+  if (number != SIGKILL) {
+    const auto found = members();
+    for (const ProcessFacts& process : found) ::kill(process.pid, number);
+    return !found.empty();
+  }
+  // Stopped first, so that nobody forks on while the tree is read; a killed one never forks.
+  std::set<std::pair<pid_t, std::uint64_t>> stopped;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    bool grew = false;
+    for (const ProcessFacts& process : members()) {
+      if (!stopped.insert({process.pid, process.start}).second) continue;
+      ::kill(process.pid, SIGSTOP);
+      grew = true;
+    }
+    if (!grew) break;
+  }
+  for (const auto& [pid, start] : stopped) ::kill(pid, SIGKILL);
+  return !stopped.empty();
+}
+
+}  // namespace executor

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libs/base/fd.h"
+#include "libs/base/result.h"
+
+// A command and all that comes of it, as one thing that can be signalled. With a cgroup2 folder of
+// our own each command gets a child group: membership is exact and cgroup.kill spares nobody.
+// Without one the tree is read from /proc: the command's session, its process group and its
+// descendants; a process that made a session of its own *and* lost its parent before the first
+// signal is then not found.
+namespace executor {
+
+struct ProcessFacts {
+  pid_t pid = 0, parent = 0, group = 0, session = 0;
+  std::uint64_t start = 0;  // Field 22 of /proc/PID/stat: tells a reused pid.
+  bool zombie = false;
+};
+std::optional<ProcessFacts> parse_stat(std::string_view line);
+std::vector<ProcessFacts> read_processes();
+// Those of `all` that came of `root`, itself included: by parent, session or group.
+std::vector<ProcessFacts> descendants(const std::vector<ProcessFacts>& all, pid_t root);
+
+// A cgroup2 folder below which this process may make groups.
+class Groups {
+ public:
+  // The folder of this process in the cgroup2 hierarchy at `mount`; nothing when there is none, or
+  // when no group with cgroup.kill can be made in it.
+  static std::optional<Groups> find(const std::filesystem::path& mount = "/sys/fs/cgroup");
+  explicit Groups(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  base::Result<std::filesystem::path> make() const;
+  void remove_empty() const;  // Groups that have outlived their last member.
+
+ private:
+  std::filesystem::path folder_;
+};
+
+class Tree {
+ public:
+  // `group`: the command's own cgroup, which remains the owner's to remove.
+  Tree(pid_t root, std::optional<std::filesystem::path> group)
+      : root_(root), group_(std::move(group)) {}
+
+  // Reaches every member; false when there was none left. SIGKILL leaves none.
+  bool signal(int number);
+
+ private:
+  bool signal_group(int number) const;
+  bool signal_descendants(int number);
+  std::vector<ProcessFacts> members();
+
+  pid_t root_;
+  std::optional<std::filesystem::path> group_;
+  std::map<pid_t, std::uint64_t> known_;  // Seen as members before; pid to start.
+};
+
+}  // namespace executor

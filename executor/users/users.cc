@@ -1,0 +1,137 @@
+#include "executor/users/users.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "libs/base/files.h"
+#include "libs/base/strings.h"
+
+namespace executor {
+namespace {
+
+constexpr std::size_t kEtcFileBytesMax = 4u << 20;
+
+std::string from_environment(const char* name, std::string otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : std::move(otherwise);
+}
+
+std::optional<std::uint32_t> parse_id(std::string_view text) {
+  const auto number = base::parse_integer(text);
+  if (!number || *number < 0 || *number >= UINT32_MAX) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+
+}  // namespace
+
+std::vector<User> parse_passwd(std::string_view text) {
+  std::vector<User> users;
+  for (const std::string& line : base::split(text, '\n')) {
+    const auto fields = base::split(line, ':');
+    if (fields.size() < 7 || fields[0].empty() || fields[0][0] == '#') continue;
+    const auto uid = parse_id(fields[2]);
+    const auto gid = parse_id(fields[3]);
+    if (uid && gid) users.push_back({fields[0], *uid, *gid, fields[5], fields[6], {*gid}});
+  }
+  return users;
+}
+
+std::vector<Group> parse_groups(std::string_view text) {
+  std::vector<Group> groups;
+  for (const std::string& line : base::split(text, '\n')) {
+    const auto fields = base::split(line, ':');
+    if (fields.size() < 4 || fields[0].empty() || fields[0][0] == '#') continue;
+    const auto gid = parse_id(fields[2]);
+    if (!gid) continue;
+    Group group{fields[0], *gid};
+    for (const std::string& member : base::split(fields[3], ','))
+      if (!member.empty()) group.members.push_back(member);
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+bool may_switch_users() {
+  if (::geteuid() != 0) return false;
+  const auto map = base::read_file("/proc/self/uid_map");
+  if (!map) return true;
+  std::int64_t mapped = 0;
+  for (const std::string& line : base::split(*map, '\n')) {
+    const auto last = line.rfind(' ');
+    if (last != std::string::npos)
+      mapped += base::parse_integer(std::string_view(line).substr(last + 1)).value_or(0);
+  }
+  return mapped > 1;
+}
+
+Users::Users(std::filesystem::path etc, bool may_switch)
+    : etc_(std::move(etc)), may_switch_(may_switch) {}
+
+std::vector<User> Users::users() const {
+  const auto text = base::read_file(etc_ / "passwd", kEtcFileBytesMax);
+  return text ? parse_passwd(*text) : std::vector<User>{};
+}
+
+std::vector<Group> Users::groups() const {
+  const auto text = base::read_file(etc_ / "group", kEtcFileBytesMax);
+  return text ? parse_groups(*text) : std::vector<Group>{};
+}
+
+base::Result<User> Users::find(std::string_view name) const {
+  const auto known = users();
+  const auto found =
+      std::find_if(known.begin(), known.end(), [&](const User& user) { return user.name == name; });
+  if (!may_switch_) {
+    const User self = current();
+    if (found != known.end() || name == self.name) return self;
+  }
+  if (found == known.end())
+    return base::error(base::ErrorCode::kDenied, "no user is called '", name, "'");
+  User user = *found;
+  for (const Group& group : groups())
+    if (group.gid != user.gid && std::count(group.members.begin(), group.members.end(), user.name))
+      user.groups.push_back(group.gid);
+  return user;
+}
+
+User Users::current() const {
+  const uid_t uid = ::geteuid();
+  User self{from_environment("USER", std::to_string(uid)),
+            uid,
+            ::getegid(),
+            from_environment("HOME", "/"),
+            "/bin/sh",
+            {::getegid()}};
+  for (const User& user : users()) {
+    if (user.uid != uid) continue;
+    self.name = user.name;
+    self.shell = user.shell;
+    // One who cannot become others lives where the environment says: it may be borrowed.
+    if (may_switch_) self.home = user.home;
+    break;
+  }
+  return self;
+}
+
+std::string Users::usual() const {
+  for (const User& user : users())
+    if (user.name == "user") return user.name;
+  return current().name;
+}
+
+std::string Users::name_of_user(uid_t uid) const {
+  for (const User& user : users())
+    if (user.uid == uid) return user.name;
+  return std::to_string(uid);
+}
+
+std::string Users::name_of_group(gid_t gid) const {
+  for (const Group& group : groups())
+    if (group.gid == gid) return group.name;
+  return std::to_string(gid);
+}
+
+}  // namespace executor
