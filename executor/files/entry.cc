@@ -52,7 +52,9 @@ std::string permissions_text(EntryKind kind, std::uint32_t mode) {
 
 FileResult<Entry> stat_entry(const std::string& path, const Users& users) {
   struct stat itself{}, found{};
-  if (::lstat(path.c_str(), &itself) != 0) return FileError("look at", path, errno);
+  // Below something that is no folder there is nothing either.
+  if (::lstat(path.c_str(), &itself) != 0)
+    return FileError("look at", path, errno == ENOTDIR ? ENOENT : errno);
   found = itself;
   const bool symlink = S_ISLNK(itself.st_mode);
   if (symlink && ::stat(path.c_str(), &found) != 0) found = itself;

@@ -49,7 +49,7 @@ aio::Task<int> run_all(aio::Loop& loop, Launch launch, std::vector<Seen>& seen) 
     ADD_FAILURE() << process.error().message;
     co_return 1;
   }
-  seen.push_back(co_await listen((*process)->subscribe()));
+  seen.push_back(co_await listen(process->subscriber));
   co_return 0;
 }
 
@@ -114,7 +114,7 @@ TEST(Process, ABadFolderIsTheCallersMistake) {
 }
 
 TEST(Process, InheritsNoDescriptorAndIgnoresNoSignal) {
-  const Seen seen = run(shell("ls /proc/$$/fd; grep -E 'Sig(Blk|Ign)' /proc/$$/status"));
+  const Seen seen = run(shell("ls /proc/$$/fd; grep -E 'Sig(Blk|Ign)' /proc/self/status"));
   for (const std::string& line : base::split(seen.out, '\n')) {
     if (const auto fd = base::parse_integer(line)) EXPECT_LT(*fd, 3) << seen.out;
     const auto colon = line.find(':');
@@ -144,8 +144,8 @@ TEST(Process, AStuckTerminalSizeIsSeenInside) {
 aio::Task<int> one_stalled_reader(aio::Loop& loop, std::vector<Seen>& seen, bool& stalled_was_cut) {
   Processes processes(loop.executor(), std::nullopt);
   auto process = processes.start({}, shell("head -c 2000000 /dev/zero"), std::nullopt);
-  const auto stalled = (*process)->subscribe();  // Takes nothing.
-  seen.push_back(co_await listen((*process)->subscribe()));
+  const auto stalled = process->process->subscribe();  // Takes nothing.
+  seen.push_back(co_await listen(process->subscriber));
   stalled_was_cut = stalled->cut_off();
   co_return 0;
 }
@@ -169,7 +169,7 @@ aio::Task<int> a_lone_slow_reader(aio::Loop& loop, std::size_t& held_back, Seen&
   Processes processes(loop.executor(), std::nullopt);
   auto process = processes.start(
       {}, shell("head -c 2000000 /dev/zero; echo done > " + scratch / "done"), std::nullopt);
-  const auto subscriber = (*process)->subscribe();
+  const auto subscriber = process->subscriber;
   // Longer than the patience that is had with one of several.
   co_await aio::sleep_for(Fanout::kPatience + milliseconds(500));
   held_back = !std::filesystem::exists(scratch.path() / "done");
@@ -192,7 +192,7 @@ aio::Task<int> lifetime_ends(aio::Loop& loop, Seen& seen, pid_t& survivor) {
   auto process =
       processes.start({}, shell("setsid sh -c 'trap \"\" TERM HUP; echo $$; exec sleep 60' & wait"),
                       milliseconds(700));
-  seen = co_await listen((*process)->subscribe());
+  seen = co_await listen(process->subscriber);
   survivor = static_cast<pid_t>(base::parse_integer(base::trim(seen.out)).value_or(0));
   co_return 0;
 }

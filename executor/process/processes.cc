@@ -11,8 +11,8 @@ namespace executor {
 Processes::Processes(aio::Executor executor, std::optional<Groups> groups)
     : executor_(executor), groups_(std::move(groups)), tasks_(executor) {}
 
-base::Result<std::shared_ptr<Process>> Processes::start(
-    Command command, Launch launch_as, std::optional<base::Milliseconds> lifetime) {
+base::Result<Begun> Processes::start(Command command, Launch launch_as,
+                                     std::optional<base::Milliseconds> lifetime) {
   if (running().size() >= kRunningMax)
     return base::error(base::ErrorCode::kRateLimited, "already ", std::to_string(kRunningMax),
                        " commands run; end some first");
@@ -32,10 +32,11 @@ base::Result<std::shared_ptr<Process>> Processes::start(
     return launched.error();
   }
   auto process = std::make_shared<Process>(executor_, *std::move(launched), std::move(group));
+  Begun begun{process, process->subscribe()};
   started_.push_front({std::move(command), process});
   tasks_.spawn(look_after(process));
   if (lifetime) tasks_.spawn(end_in_time(process, *lifetime));
-  return process;
+  return begun;
 }
 
 aio::Task<> Processes::look_after(std::shared_ptr<Process> process) {

@@ -30,6 +30,12 @@ struct Started {
   std::shared_ptr<Process> process;
 };
 
+// A process and its first listener, who misses nothing.
+struct Begun {
+  std::shared_ptr<Process> process;
+  std::shared_ptr<Fanout::Subscriber> subscriber;
+};
+
 using Selector = std::variant<std::uint32_t, std::string>;  // A pid, or a tag.
 
 // All commands of this executor: those that run, and for kEndKept those that ended.
@@ -43,8 +49,8 @@ class Processes {
 
   // `launch` is complete but for its group. With a lifetime, the whole tree is killed when that
   // has passed, whoever still listens.
-  base::Result<std::shared_ptr<Process>> start(Command command, Launch launch,
-                                               std::optional<base::Milliseconds> lifetime);
+  base::Result<Begun> start(Command command, Launch launch,
+                            std::optional<base::Milliseconds> lifetime);
   std::vector<Started> running() const;
   // The newest that fits; a running one before one that has ended.
   std::shared_ptr<Process> find(const Selector& selector) const;
