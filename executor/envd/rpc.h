@@ -8,6 +8,7 @@
 
 #include "executor/envd/connect.h"
 #include "executor/envd/daemon.h"
+#include "executor/files/entry.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/task.h"
 

@@ -1,0 +1,125 @@
+#include "executor/admin/admin.h"
+
+#include "libs/aio/loop.h"
+#include "libs/base/crypto.h"
+#include "libs/base/log.h"
+#include "libs/base/strings.h"
+#include "libs/base/version.h"
+#include "libs/wire/token.h"
+
+namespace executor {
+namespace {
+
+constexpr std::size_t kBodyBytesMax = 64u << 10;
+constexpr base::Milliseconds kLookEvery{500};
+constexpr std::string_view kBearer = "bearer ";
+
+base::Json error_body(std::string_view why) { return {{"error", why}}; }
+
+}  // namespace
+
+Admin::Admin(wire::StartSecrets secrets, RuntimeFolder folder, const base::Clock& clock)
+    : secrets_(std::move(secrets)), folder_(std::move(folder)), clock_(clock) {
+  health_.instance = base::random_hex(16);
+  health_.version = std::string(base::kVersion);
+  health_.identity = {secrets_.uid, secrets_.epoch, 0, 0};
+  adopt_marker();
+}
+
+void Admin::adopt_marker() {
+  const auto marker = folder_.read_marker();
+  if (!marker) {
+    base::log::warn("the marker cannot be read; starting without it", {{"error", marker.error()}});
+    return;
+  }
+  if (!*marker) return;
+  const wire::Identity& found = **marker;
+  if (found.uid == secrets_.uid && found.epoch == secrets_.epoch) {
+    health_.identity = found;
+  } else {
+    base::log::info("the marker is another world's; starting without it",
+                    {{"uid", found.uid}, {"epoch", found.epoch}});
+  }
+}
+
+base::Result<base::Done> Admin::admit(const aio::HttpHead& head) {
+  using base::ErrorCode;
+  const std::string header = head.field("Authorization").value_or("");
+  if (base::lower(header.substr(0, kBearer.size())) != kBearer)
+    return base::error(ErrorCode::kDenied, "an admin token is needed");
+  const auto claims =
+      wire::verify(base::trim(header.substr(kBearer.size())), wire::TokenKind::kAdmin,
+                   secrets_.admin_key, time_.now(clock_.wall()));
+  if (!claims) return claims.error();
+  // The key is this world's alone; a token that says otherwise was made by mistake.
+  if (claims->uid != secrets_.uid || claims->epoch != secrets_.epoch)
+    return base::error(ErrorCode::kDenied, "token refused: it is for another executor");
+  time_.learn(claims->issued);
+  return base::Done{};
+}
+
+aio::Task<> Admin::serve(std::shared_ptr<aio::HttpExchange> exchange) {
+  const aio::HttpHead& head = exchange->head();
+  Answer answered;
+  if (const auto admitted = admit(head); !admitted) {
+    answered = {401, error_body(admitted.error().message)};
+  } else if (const auto body = co_await exchange->read_all(kBodyBytesMax); !body) {
+    answered = {400, error_body(body.error().message)};
+  } else {
+    answered = answer(head.method, head.path(), *body);
+  }
+  aio::HttpReply reply{
+      answered.status, {{"Content-Type", "application/json"}}, base::to_text(answered.body)};
+  static_cast<void>(co_await exchange->reply(std::move(reply)));
+}
+
+Admin::Answer Admin::answer(const std::string& method, const std::string& path,
+                            const std::string& body) {
+  if (method == "GET" && path == "/v1/health") return tell_health();
+  const bool quiesces = path == "/v1/quiesce";
+  if (method != "POST" || (!quiesces && path != "/v1/resumed"))
+    return {404, error_body("no such request: " + method + " " + path)};
+  const auto json = base::parse_json(body.empty() ? "{}" : body);
+  if (!json) return {400, error_body("the body is not JSON")};
+  return quiesces ? quiesce(*json) : resumed(*json);
+}
+
+Admin::Answer Admin::tell_health() const {
+  wire::Health health = health_;
+  health.quiesced = guard_.quiesced();
+  return {200, wire::to_json(health)};
+}
+
+Admin::Answer Admin::quiesce(const base::Json& body) {
+  const auto asked = wire::quiesce_from_json(body);
+  if (!asked) return {400, error_body(asked.error().message)};
+  guard_.quiesce(base::Seconds(asked->deadline_seconds), clock_.now());
+  base::log::info("quiesced for a pause", {{"deadline_seconds", asked->deadline_seconds}});
+  return tell_health();
+}
+
+Admin::Answer Admin::resumed(const base::Json& body) {
+  const auto told = wire::resumed_from_json(body);
+  if (!told) return {400, error_body(told.error().message)};
+  const wire::Identity& identity = told->identity;
+  if (identity.uid != secrets_.uid || identity.epoch != secrets_.epoch)
+    return {409, error_body("this executor is of uid " + secrets_.uid + ", epoch " +
+                            std::to_string(secrets_.epoch))};
+  // Written before it is believed: after a roll-back, what the marker says must be what was true.
+  if (const auto written = folder_.write_marker(identity); !written)
+    return {503, error_body(written.error().message)};
+  health_.identity = identity;
+  time_.learn(base::WallTime(base::Milliseconds(told->now_ms)));
+  guard_.thaw();
+  base::log::info("resumed", {{"run", identity.run}, {"incarnation", identity.incarnation}});
+  return tell_health();
+}
+
+aio::Task<> Admin::watch_the_clock() {
+  for (;;) {
+    co_await aio::sleep_for(kLookEvery);
+    if (guard_.look(clock_.now())) base::log::warn("no pause came; the quiesce has lapsed");
+  }
+}
+
+}  // namespace executor

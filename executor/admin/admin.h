@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "executor/admin/pause_guard.h"
+#include "executor/admin/runtime_folder.h"
+#include "libs/aio/http_server.h"
+#include "libs/aio/task.h"
+#include "libs/base/clock.h"
+#include "libs/wire/admin.h"
+
+namespace executor {
+
+// What the controller may ask of an executor (libs/wire/admin.h). One loop's state, no lock.
+//   token -> health | quiesce | resumed
+class Admin {
+ public:
+  Admin(wire::StartSecrets secrets, RuntimeFolder folder, const base::Clock& clock);
+
+  aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange);
+  // Lets a quiesce lapse; run beside the server.
+  aio::Task<> watch_the_clock();
+  const wire::Health& health() const { return health_; }
+
+ private:
+  struct Answer {
+    int status = 200;
+    base::Json body;
+  };
+  base::Result<base::Done> admit(const aio::HttpHead& head);
+  Answer answer(const std::string& method, const std::string& path, const std::string& body);
+  Answer quiesce(const base::Json& body);
+  Answer resumed(const base::Json& body);
+  Answer tell_health() const;
+  void adopt_marker();
+
+  wire::StartSecrets secrets_;
+  RuntimeFolder folder_;
+  const base::Clock& clock_;
+  wire::Health health_;
+  PauseGuard guard_;
+  KnownTime time_;
+};
+
+}  // namespace executor

@@ -1,0 +1,59 @@
+#include "executor/admin/runtime_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "libs/base/files.h"
+
+namespace executor {
+namespace {
+
+constexpr const char* kMarker = "marker.json";
+constexpr const char* kLock = "executor.lock";
+
+base::Result<base::Done> judge(const std::filesystem::path& path) {
+  using base::ErrorCode;
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) != 0)
+    return base::error(ErrorCode::kInvalid,
+                       base::errno_error("open the runtime folder", path, errno).message,
+                       "; make it with mode 0700 first");
+  if (!S_ISDIR(found.st_mode))
+    return base::error(ErrorCode::kInvalid, "the runtime folder ", path.string(),
+                       " is not a real folder; links are not followed");
+  if (found.st_uid != ::geteuid())
+    return base::error(ErrorCode::kInvalid, "the runtime folder ", path.string(),
+                       " belongs to uid ", std::to_string(found.st_uid), ", not to ",
+                       std::to_string(::geteuid()));
+  if ((found.st_mode & 07777) != 0700)
+    return base::error(ErrorCode::kInvalid, "the runtime folder ", path.string(),
+                       " must have mode 0700: others may not even look into it");
+  return base::Done{};
+}
+
+}  // namespace
+
+base::Result<RuntimeFolder> RuntimeFolder::open(const std::filesystem::path& path) {
+  CHECK_OK(judge(path));
+  TRY(base::Fd lock, base::lock_file(path / kLock));
+  return RuntimeFolder(path, std::move(lock));
+}
+
+base::Result<std::optional<wire::Identity>> RuntimeFolder::read_marker() const {
+  const auto text = base::read_file(path_ / kMarker, 64u << 10);
+  if (!text && text.error().code == base::ErrorCode::kNotFound)
+    return std::optional<wire::Identity>();
+  if (!text) return text.error();
+  TRY(const auto json, base::parse_json(*text));
+  TRY(auto identity, wire::identity_from_json(json));
+  return std::optional(std::move(identity));
+}
+
+base::Result<base::Done> RuntimeFolder::write_marker(const wire::Identity& identity) const {
+  return base::write_file_atomically(path_ / kMarker, base::to_text(wire::to_json(identity)) + "\n",
+                                     0600);
+}
+
+}  // namespace executor

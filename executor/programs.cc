@@ -1,0 +1,128 @@
+#include "executor/programs.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "executor/admin/admin.h"
+#include "executor/envd/server.h"
+#include "executor/init/supervisor.h"
+#include "libs/aio/http_server.h"
+#include "libs/aio/loop.h"
+#include "libs/base/log.h"
+
+namespace executor {
+namespace {
+
+constexpr std::size_t kSecretsBytesMax = 64u << 10;
+
+// Nothing of ours may take the place of a standard stream, and nobody of the same user may read our
+// memory: tokens are in it.
+void settle_in() {
+  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = ::dup(fd);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+aio::Task<int> until_told_to_stop() {
+  const int number = co_await aio::wait_for_signal({SIGTERM, SIGINT});
+  base::log::info("stopping", {{"signal", number}});
+  // There is nothing to tidy up: commands go on, and the kernel closes the rest.
+  ::_exit(0);
+}
+
+// Serves until a signal; `served` is called once the port is open.
+int serve(aio::Loop& loop, aio::HttpServer::Handler handler, const std::string& address,
+          std::int64_t port, const std::function<void()>& served) {
+  aio::HttpServer server(loop.executor(), std::move(handler));
+  const auto listening = server.listen(address, static_cast<int>(port));
+  if (!listening) {
+    base::log::error("cannot listen", {{"error", listening.error()}});
+    return kExitCannotListen;
+  }
+  base::log::info("serving", {{"address", address}, {"port", *listening}, {"pid", ::getpid()}});
+  served();
+  return loop.run(until_told_to_stop());
+}
+
+std::optional<Groups> groups_for(const EnvdOptions& options) {
+  if (!options.cgroup.empty()) return Groups(options.cgroup);
+  return Groups::find();
+}
+
+int serve_daemon(const EnvdOptions& options, Memo memo) {
+  aio::Loop loop;
+  const auto daemon = std::make_shared<Daemon>(
+      loop.executor(), Users(options.etc, may_switch_users()), groups_for(options));
+  if (const auto json = base::parse_json(memo.content()))
+    daemon->settings = settings_from_json(*json);
+  daemon->remember = [&memo](const EnvdSettings& settings) {
+    memo.keep(base::to_text(to_json(settings)));
+  };
+  const auto handler = [daemon](std::shared_ptr<aio::HttpExchange> exchange) {
+    return serve_envd(daemon, std::move(exchange));
+  };
+  return serve(loop, handler, options.listen, options.port, [&] { memo.keep(memo.content()); });
+}
+
+int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
+  const auto json = base::parse_json(memo.content());
+  if (!json) return kExitBadSecrets;
+  auto secrets = wire::start_secrets_from_json(*json);
+  if (!secrets) {
+    base::log::error("the start secrets are not right", {{"error", secrets.error()}});
+    return kExitBadSecrets;
+  }
+  aio::Loop loop;
+  const base::SystemClock clock;
+  Admin admin(*std::move(secrets), std::move(folder), clock);
+  aio::TaskGroup tasks(loop.executor());
+  tasks.spawn(admin.watch_the_clock());
+  const auto handler = [&admin](std::shared_ptr<aio::HttpExchange> exchange) {
+    return admin.serve(std::move(exchange));
+  };
+  return serve(loop, handler, options.listen, options.port, [&] { memo.keep(memo.content()); });
+}
+
+// The first line of stdin, which then is closed. What it holds is secret.
+std::string read_secrets_line() {
+  std::string line;
+  char byte = 0;
+  while (line.size() < kSecretsBytesMax && ::read(0, &byte, 1) == 1 && byte != '\n') line += byte;
+  ::close(0);
+  settle_in();
+  return line;
+}
+
+}  // namespace
+
+int run_envd(const EnvdOptions& options) {
+  settle_in();
+  const auto work = [&options](Memo memo) { return serve_daemon(options, std::move(memo)); };
+  if (::getpid() == 1) return supervise("{}", work);
+  return work(Memo(base::Fd(), "{}"));
+}
+
+int run_executor(const RunOptions& options) {
+  settle_in();
+  auto folder = RuntimeFolder::open(options.runtime_folder);
+  if (!folder) {
+    base::log::error("cannot use the runtime folder", {{"error", folder.error()}});
+    return folder.error().code == base::ErrorCode::kConflict ? kExitLocked : kExitBadFolder;
+  }
+  const std::string secrets = read_secrets_line();
+  const auto json = base::parse_json(secrets);
+  const auto read = json ? wire::start_secrets_from_json(*json) : json.error();
+  if (!read) {
+    base::log::error("stdin must begin with one line of start secrets", {{"error", read.error()}});
+    return kExitBadSecrets;
+  }
+  return supervise(secrets, [&](Memo memo) {
+    return serve_admin(options, *std::move(folder), std::move(memo));
+  });
+}
+
+}  // namespace executor

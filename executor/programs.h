@@ -1,0 +1,10 @@
+#pragma once
+
+#include "executor/options.h"
+
+namespace executor {
+
+int run_envd(const EnvdOptions& options);
+int run_executor(const RunOptions& options);
+
+}  // namespace executor
