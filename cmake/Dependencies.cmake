@@ -1,6 +1,7 @@
 # Third-party libraries, each found once here; docs/dependencies.md gives every one's reason and licence.
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(CURL REQUIRED)
 find_package(GTest REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -20,3 +21,14 @@ add_library(sandfleet::boost ALIAS boost_headers)
 target_include_directories(boost_headers SYSTEM INTERFACE ${SANDFLEET_BOOST})
 target_compile_definitions(boost_headers INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
 target_link_libraries(boost_headers INTERFACE Threads::Threads)
+
+# Libraries that a program with the property FULLY_STATIC takes from their archives, others shared.
+function(either_way name shared archive)
+  find_library(${name}_ARCHIVE ${archive} REQUIRED)
+  add_library(${name} INTERFACE)
+  add_library(sandfleet::${name} ALIAS ${name})
+  target_link_libraries(${name} INTERFACE
+    $<IF:$<BOOL:$<TARGET_PROPERTY:FULLY_STATIC>>,${${name}_ARCHIVE},${shared}>)
+endfunction()
+either_way(crypto OpenSSL::Crypto libcrypto.a)
+either_way(zlib ZLIB::ZLIB libz.a)
