@@ -290,6 +290,32 @@ TEST_F(BoxTest, OutlivesItsServer) {
   EXPECT_FALSE(process_runs(box->init_pid));
 }
 
+TEST_F(BoxTest, LeavesNothingThatTheNextServerCannotRemove) {
+  std::set<std::string> met;
+  for (int moment = 0; moment < 24; ++moment) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const pid_t server = ::fork();
+    if (server == 0) {
+      Boxes boxes(settings(), machine_);
+      (void)boxes.create({.id = "whole"});
+      (void)base::write_all(ends[1], "y");
+      for (int number = 0;; ++number)
+        (void)boxes.create({.id = "dying-" + std::to_string(number % 50)});
+    }
+    const base::Fd told(ends[0]);
+    base::Fd(ends[1]).reset();
+    char byte = 0;
+    ASSERT_EQ(::read(told.get(), &byte, 1), 1);
+    ::poll(nullptr, 0, moment * 4);  // The moment of death is what is tried here.
+    ::kill(server, SIGKILL);
+    ::waitpid(server, nullptr, 0);
+    for (const std::string& id : boxes_->destroy_unknown({})) met.insert(id);
+    EXPECT_EQ(leftovers(), "") << "killed after " << moment * 4 << " ms";
+  }
+  EXPECT_THAT(met, testing::IsSupersetOf({"whole", "dying-0"}));
+}
+
 TEST_F(BoxTest, BelievesNoRecordOfAnotherProcess) {
   const BoxRecord box = make("believed");
   BoxRecord later = box;

@@ -125,9 +125,11 @@ base::Result<base::Done> Cgroup::remove(base::Milliseconds at_most) const {
     for (const fs::path& folder : tree_from_leaves(path_))
       if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) failure = errno;
     if (failure == 0) return base::Done{};
-    // A dying process keeps its cgroup busy for a moment after it stopped counting as a member.
+    // A dying process keeps its cgroup busy for a moment after it stopped counting as a member; and
+    // the builder of a server that was killed may have put one more in.
     if (failure != EBUSY || left_until(deadline) <= base::Milliseconds(0))
       return base::errno_error("remove cgroup", path_, failure);
+    (void)write("cgroup.kill", "1");
     ::poll(nullptr, 0, 1);
   }
 }

@@ -29,7 +29,7 @@ class Cgroup {
   bool frozen() const;
   // Returns once no process is left in it or beneath it; frozen ones die as well.
   base::Result<base::Done> kill(base::Milliseconds at_most) const;
-  // Removes it and what the box made beneath it. All of it must be empty of processes.
+  // Removes it and what the box made beneath it, and kills what still appears in it.
   base::Result<base::Done> remove(base::Milliseconds at_most) const;
 
  private:
