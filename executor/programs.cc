@@ -1,6 +1,7 @@
 #include "executor/programs.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -12,12 +13,14 @@
 #include "executor/init/supervisor.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
+#include "libs/base/clock.h"
 #include "libs/base/log.h"
 
 namespace executor {
 namespace {
 
 constexpr std::size_t kSecretsBytesMax = 64u << 10;
+constexpr base::Seconds kSecretsWithin{30};
 
 // Nothing of ours may take the place of a standard stream, and nobody of the same user may read our
 // memory: tokens are in it.
@@ -87,11 +90,20 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
   return serve(loop, handler, options.listen, options.port, [&] { memo.keep(memo.content()); });
 }
 
-// The first line of stdin, which then is closed. What it holds is secret.
+// The first line of stdin, which then is closed. What it holds is secret. Whoever started us may
+// have died before it wrote: the line ends then too, at kSecretsWithin.
 std::string read_secrets_line() {
+  const base::SystemClock clock;
+  const auto end = clock.now() + kSecretsWithin;
   std::string line;
   char byte = 0;
-  while (line.size() < kSecretsBytesMax && ::read(0, &byte, 1) == 1 && byte != '\n') line += byte;
+  while (line.size() < kSecretsBytesMax) {
+    pollfd input{.fd = 0, .events = POLLIN, .revents = 0};
+    const auto left = end - clock.now();
+    if (left.count() <= 0 || ::poll(&input, 1, static_cast<int>(left.count())) <= 0) break;
+    if (::read(0, &byte, 1) != 1 || byte == '\n') break;
+    line += byte;
+  }
   ::close(0);
   settle_in();
   return line;
@@ -108,17 +120,18 @@ int run_envd(const EnvdOptions& options) {
 
 int run_executor(const RunOptions& options) {
   settle_in();
-  auto folder = RuntimeFolder::open(options.runtime_folder);
-  if (!folder) {
-    base::log::error("cannot use the runtime folder", {{"error", folder.error()}});
-    return folder.error().code == base::ErrorCode::kConflict ? kExitLocked : kExitBadFolder;
-  }
+  // Before the lock: a start whose starter died must not keep the next one out.
   const std::string secrets = read_secrets_line();
   const auto json = base::parse_json(secrets);
   const auto read = json ? wire::start_secrets_from_json(*json) : json.error();
   if (!read) {
     base::log::error("stdin must begin with one line of start secrets", {{"error", read.error()}});
     return kExitBadSecrets;
+  }
+  auto folder = RuntimeFolder::open(options.runtime_folder);
+  if (!folder) {
+    base::log::error("cannot use the runtime folder", {{"error", folder.error()}});
+    return folder.error().code == base::ErrorCode::kConflict ? kExitLocked : kExitBadFolder;
   }
   return supervise(secrets, [&](Memo memo) {
     return serve_admin(options, *std::move(folder), std::move(memo));

@@ -149,7 +149,13 @@ class Provider:
             return answer.status, json.loads(text) if text else None
 
     def sandboxes(self):
-        """Every page of the list, running and paused, by id."""
+        """Every page of the list, running and paused, by id. Asks again when a fault takes the answer."""
+        for _ in range(20):
+            with contextlib.suppress(ConnectionError, http.client.HTTPException):
+                return self._list()
+        raise AssertionError("20 lists in a row were not answered")
+
+    def _list(self):
         found, token = {}, ""
         while True:
             connection = http.client.HTTPConnection("127.0.0.1", self.ports[0], timeout=30)
@@ -227,7 +233,7 @@ class Controller:
         ready = self.folder / "ready"
         self.program = Program(
             "sandfleet-controller", "--manifests", self.manifests, "--state", self.state,
-            "--metrics-port", "0", "--ready-file", ready, *self.arguments,
+            "--metrics-port", "0", "--ready-file", ready, "--log-level", "debug", *self.arguments,
             log=self.folder / "controller.log", ready_file=ready)
         return self
 
