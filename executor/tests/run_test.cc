@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "executor/init/supervisor.h"
+#include "executor/testing/http.h"
+#include "executor/testing/program.h"
+#include "executor/testing/scratch.h"
+#include "libs/base/clock.h"
+#include "libs/wire/admin.h"
+#include "libs/wire/token.h"
+
+namespace executor {
+namespace {
+
+using base::Json;
+
+const std::string kFleetKey(32, 'f');
+
+std::string token(wire::TokenKind kind, const std::string& uid, std::int64_t epoch,
+                  base::Milliseconds lives = std::chrono::minutes(15)) {
+  const base::WallTime now = base::SystemClock().wall();
+  const wire::Claims claims{
+      .kind = kind, .uid = uid, .epoch = epoch, .issued = now, .expires = now + lives};
+  return wire::sign(claims, wire::derive_key(kFleetKey, kind, uid, epoch));
+}
+
+const std::string kGood = token(wire::TokenKind::kAdmin, "uid-1", 2);
+
+std::string secrets() {
+  const auto key = [](wire::TokenKind kind) {
+    return wire::derive_key(kFleetKey, kind, "uid-1", 2);
+  };
+  const wire::StartSecrets secrets{"uid-1", 2, key(wire::TokenKind::kAttach),
+                                   key(wire::TokenKind::kAdmin)};
+  return wire::to_json(secrets).dump() + "\n";
+}
+
+std::vector<std::string> arguments(const Scratch& folder, int port = 0) {
+  return {"run",       "--port",        std::to_string(port),  "--listen",
+          "127.0.0.1", "--runtime-dir", folder.path().string()};
+}
+
+Response ask(int port, const std::string& method, const std::string& path, const Json& body = {},
+             const std::string& token = kGood) {
+  Fields fields;
+  if (!token.empty()) fields.emplace_back("Authorization", "Bearer " + token);
+  return request(port, method, path, fields, body.is_null() ? "" : body.dump());
+}
+
+Json resumed(const std::string& uid, std::int64_t epoch, std::int64_t run) {
+  return wire::to_json(wire::Resumed{{uid, epoch, 1, run}, 1'800'000'000'000});
+}
+
+TEST(Run, LetsInNobodyWithoutTheRightToken) {
+  Scratch folder;
+  Program program(arguments(folder), secrets());
+  const int port = program.wait_until_serving().port;
+  const std::pair<const char*, std::string> cases[] = {
+      {"none", ""},
+      {"garbage", "garbage"},
+      {"attach_token", token(wire::TokenKind::kAttach, "uid-1", 2)},
+      {"other_uid", token(wire::TokenKind::kAdmin, "uid-2", 2)},
+      {"other_epoch", token(wire::TokenKind::kAdmin, "uid-1", 3)},
+      {"expired", token(wire::TokenKind::kAdmin, "uid-1", 2, -std::chrono::minutes(10))},
+  };
+  for (const auto& [name, bad] : cases)
+    for (const auto& [method, path] : {std::pair("GET", "/v1/health"),
+                                       {"POST", "/v1/quiesce"},
+                                       {"POST", "/v1/resumed"},
+                                       {"GET", "/elsewhere"}}) {
+      const auto answer = ask(port, method, path, {}, bad);
+      EXPECT_EQ(answer.status, 401) << name << " " << path;
+      EXPECT_TRUE(answer.json().contains("error")) << name << " " << path;
+    }
+  EXPECT_EQ(ask(port, "GET", "/v1/health").status, 200);
+  EXPECT_EQ(ask(port, "GET", "/elsewhere").status, 404);
+}
+
+TEST(Run, AQuiesceLapsesByItself) {
+  Scratch folder;
+  Program program(arguments(folder), secrets());
+  const int port = program.wait_until_serving().port;
+  const auto health = [&] {
+    return *wire::health_from_json(ask(port, "GET", "/v1/health").json());
+  };
+  EXPECT_FALSE(health().quiesced);
+  EXPECT_EQ(ask(port, "POST", "/v1/quiesce", {{"deadlineSeconds", 0}}).status, 400);
+  const auto answer = ask(port, "POST", "/v1/quiesce", {{"deadlineSeconds", 1}});
+  EXPECT_TRUE(answer.json().value("quiesced", false));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (health().quiesced && std::chrono::steady_clock::now() < deadline) ::usleep(50'000);
+  EXPECT_FALSE(health().quiesced);
+}
+
+TEST(Run, ResumedThawsAndIsRememberedWhenTheWorkerDies) {
+  Scratch folder;
+  Program program(arguments(folder), secrets());
+  const auto first = program.wait_until_serving();
+  EXPECT_EQ(ask(first.port, "POST", "/v1/resumed", resumed("uid-1", 3, 5)).status, 409);
+  EXPECT_EQ(ask(first.port, "POST", "/v1/resumed", resumed("uid-2", 2, 5)).status, 409);
+  ASSERT_EQ(ask(first.port, "POST", "/v1/quiesce").status, 200);
+  const auto answer = ask(first.port, "POST", "/v1/resumed", resumed("uid-1", 2, 5));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const auto told = *wire::health_from_json(answer.json());
+  EXPECT_EQ(told.identity, (wire::Identity{"uid-1", 2, 1, 5}));
+  EXPECT_FALSE(told.quiesced);
+  EXPECT_EQ(Json::parse(folder.read("marker.json")), wire::to_json(told.identity));
+
+  ASSERT_EQ(::kill(first.pid, SIGKILL), 0);
+  const auto second = program.wait_until_serving(2);
+  const auto after = *wire::health_from_json(ask(second.port, "GET", "/v1/health").json());
+  EXPECT_EQ(after.identity, told.identity);
+  EXPECT_NE(after.instance, told.instance);
+}
+
+TEST(Run, AMarkerOfAnotherWorldIsNotBelieved) {
+  Scratch folder;
+  folder.write("marker.json", wire::to_json(wire::Identity{"uid-1", 1, 7, 9}).dump());
+  Program program(arguments(folder), secrets());
+  const int port = program.wait_until_serving().port;
+  EXPECT_EQ(wire::health_from_json(ask(port, "GET", "/v1/health").json())->identity,
+            (wire::Identity{"uid-1", 2, 0, 0}));
+}
+
+TEST(Run, RefusesToStartWithADistinctExitCode) {
+  Scratch folder;
+  Program holder(arguments(folder), secrets());
+  const int port = holder.wait_until_serving().port;
+  EXPECT_EQ(Program(arguments(folder), secrets()).wait_for_exit(), kExitLocked);
+
+  Scratch open;
+  ::chmod(open.path().c_str(), 0755);
+  EXPECT_EQ(Program(arguments(open), secrets()).wait_for_exit(), kExitBadFolder);
+
+  Scratch other;
+  EXPECT_EQ(Program(arguments(other), "not secrets\n").wait_for_exit(), kExitBadSecrets);
+  EXPECT_EQ(Program(arguments(other), "").wait_for_exit(), kExitBadSecrets);
+  EXPECT_EQ(Program(arguments(other, port), secrets()).wait_for_exit(), kExitCannotListen);
+}
+
+TEST(Run, SaysNoSecret) {
+  Scratch folder;
+  Program program(arguments(folder), secrets());
+  const int port = program.wait_until_serving().port;
+  ask(port, "GET", "/v1/health");
+  const std::string said = program.said();
+  const auto json = Json::parse(secrets());
+  EXPECT_EQ(said.find(json["adminKey"].get<std::string>()), std::string::npos);
+  EXPECT_EQ(said.find(json["attachKey"].get<std::string>()), std::string::npos);
+  EXPECT_EQ(said.find(kGood), std::string::npos);
+}
+
+}  // namespace
+}  // namespace executor
