@@ -241,7 +241,7 @@ Result<Done> add_page(std::string_view body, const Filter& filter,
     auto info = read_info((*page)[i]);
     if (!info)
       return error(ErrorCode::kUnavailable, "item ", std::to_string(i), ": ", info.error().message);
-    if (matches(*info, filter)) found.insert_or_assign(info->id, *std::move(info));
+    if (matches(*info, filter)) found[info->id] = *info;
   }
   return Done{};
 }

@@ -38,7 +38,7 @@ Answer api_error(int status, const std::string& message = "no") {
 struct Provider {
   std::map<std::string, Answer> routes;
   Answer operator()(const Request& request) const {
-    const std::string path = request.url.substr(request.url.find("/", 8));
+    const std::string path = request.url.substr(request.url.find('/', 8));
     const auto found = routes.find(request.method + " " + path.substr(0, path.find('?')));
     return found == routes.end() ? answer(404, "404 page not found") : found->second;
   }
@@ -56,7 +56,7 @@ class E2bClient : public testing::Test {
   std::string asked() const {
     std::vector<std::string> all;
     for (const Request& request : transport_.requests())
-      all.push_back(request.method + " " + request.url.substr(request.url.find("/", 8)));
+      all.push_back(request.method + " " + request.url.substr(request.url.find('/', 8)));
     return base::join(all, ", ");
   }
   Request last() const { return transport_.requests().back(); }

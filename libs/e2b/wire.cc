@@ -124,6 +124,7 @@ std::string metadata_query(const std::map<std::string, std::string>& metadata) {
     return base::percent_encode(base::percent_encode(text));
   };
   std::vector<std::string> pairs;
+  pairs.reserve(metadata.size());
   for (const auto& [key, value] : metadata) pairs.push_back(twice(key) + "=" + twice(value));
   return base::percent_encode(base::join(pairs, "&"));
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -179,7 +178,7 @@ std::size_t on_upload(char* buffer, std::size_t unit, std::size_t count, void* s
     return CURL_READFUNC_PAUSE;
   }
   const std::size_t taken = std::min(size, exchange.outbox.size());
-  std::memcpy(buffer, exchange.outbox.data(), taken);
+  exchange.outbox.copy(buffer, taken);
   exchange.outbox.erase(0, taken);
   if (exchange.mode == Exchange::Mode::kStream) exchange.deadline = now() + exchange.timeout;
   return taken;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <list>
+
 #include "libs/base/testing/fake_clock.h"
 #include "libs/e2b/testing/cloud_contract.h"
 
@@ -258,7 +260,7 @@ TEST(FakeThreads, ManyMayUseOneCloud) {
   FakeCloud cloud(clock);
   std::atomic<int> extended = 0;
   {
-    std::vector<std::jthread> threads;
+    std::list<std::jthread> threads;
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&, i] {
         for (int k = 0; k < 50; ++k) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <list>
 #include <memory>
 #include <set>
 #include <thread>
@@ -252,7 +253,7 @@ TEST_P(TransportContract, ServesManyThreads) {
   world_->play([](const Request& request) { return answer(200, request.body); });
   std::atomic<int> right = 0;
   {
-    std::vector<std::jthread> threads;
+    std::list<std::jthread> threads;
     for (int thread = 0; thread < 8; ++thread)
       threads.emplace_back([&, thread] {
         for (int i = 0; i < 10; ++i) {

@@ -80,6 +80,41 @@ TEST(Provider, ListsMoreThanOnePageHolds) {
   for (const std::string& id : made) EXPECT_TRUE(world.cloud().kill(id, {}));
 }
 
+// --- A provider with three faults in store: a create and a pause whose replies are lost, and a
+// kill that takes effect after its caller gave up.
+
+TEST(Misfortune, LeavesInDoubtWhatALookThenSettles) {
+  ProviderWorld world;
+  const Filter ours{{{"sandfleet.uid", base::random_hex(8)}}};
+  const auto made = world.cloud().create(
+      {.template_id = "base", .timeout = base::Seconds(120), .metadata = ours.metadata}, {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind, CreateFailure::Kind::kAmbiguous) << made.error().message;
+  const auto listed = [&] {
+    const auto all = world.cloud().list(ours, {});
+    return all ? all->value : std::vector<SandboxInfo>();
+  };
+  ASSERT_TRUE(world.eventually([&] { return listed().size() == 1; }, base::Seconds(20)));
+  const std::string id = listed()[0].id;
+
+  // Sent once: a second one, unasked, would have been answered "paused already".
+  const auto paused = world.cloud().pause(id, {});
+  ASSERT_FALSE(paused);
+  EXPECT_EQ(paused.error().code, base::ErrorCode::kUnavailable) << paused.error().message;
+  EXPECT_TRUE(
+      world.eventually([&] { return listed()[0].state == State::kPaused; }, base::Seconds(20)));
+  EXPECT_EQ(*world.cloud().pause(id, {}), PauseAnswer::kAlreadyPaused);
+
+  EXPECT_FALSE(world.cloud().kill(id, {}));
+  EXPECT_TRUE(world.eventually(
+      [&] {
+        const auto seen = world.cloud().get(id, {});
+        return seen && !seen->value;
+      },
+      base::Seconds(20)));
+  EXPECT_TRUE(listed().empty());
+}
+
 // --- Inside a sandbox.
 
 using envd::Routing;
