@@ -101,8 +101,12 @@ TEST(Misfortune, LeavesInDoubtWhatALookThenSettles) {
   const auto paused = world.cloud().pause(id, {});
   ASSERT_FALSE(paused);
   EXPECT_EQ(paused.error().code, base::ErrorCode::kUnavailable) << paused.error().message;
-  EXPECT_TRUE(
-      world.eventually([&] { return listed()[0].state == State::kPaused; }, base::Seconds(20)));
+  EXPECT_TRUE(world.eventually(
+      [&] {
+        const auto all = listed();
+        return all.size() == 1 && all[0].state == State::kPaused;
+      },
+      base::Seconds(20)));
   EXPECT_EQ(*world.cloud().pause(id, {}), PauseAnswer::kAlreadyPaused);
 
   EXPECT_FALSE(world.cloud().kill(id, {}));
