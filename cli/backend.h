@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libs/api/resource_store.h"
+
+namespace cli {
+
+struct Removal {
+  std::optional<api::DeletionPolicy> policy = {};  // Instead of the spec's.
+  bool remove_manifest = false;                    // Also the file, when it holds nothing else.
+};
+
+// What was asked for, for the person who asked: "sandbox/demo paused in demo.yaml".
+struct Asked {
+  std::string what;
+  std::vector<api::Key> sandboxes = {};
+};
+
+// Where the resources are: a state folder now, a cluster by and by. Everything is read anew on each
+// call; nothing waits for the controller.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual base::Result<std::vector<api::Sandbox>> sandboxes() = 0;
+  virtual base::Result<std::optional<api::Sandbox>> sandbox(const api::Key& key) = 0;
+  virtual base::Result<std::vector<api::SandboxProvider>> providers() = 0;
+  virtual base::Result<std::vector<api::RecordedEvent>> events() = 0;  // Oldest first.
+  // What a person should know before trusting an answer: broken manifests, a brake.
+  virtual base::Result<std::vector<std::string>> warnings() = 0;
+  // Where the object was declared, for people; empty when that is unknown.
+  virtual std::string origin(const api::Key& key) = 0;
+
+  virtual base::Result<Asked> set_desired_state(const api::Key& key, api::DesiredState state) = 0;
+  // `name` is the file that the text came from, empty for standard input.
+  virtual base::Result<Asked> apply(const std::string& name, const std::string& text,
+                                    const std::string& space) = 0;
+  virtual base::Result<Asked> remove(const api::Key& key, const Removal& removal) = 0;
+};
+
+}  // namespace cli

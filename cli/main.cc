@@ -1,0 +1,50 @@
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "cli/folder_backend.h"
+#include "cli/verbs.h"
+
+// sandfleet VERB: read the flags, choose where the resources are, run the verb.
+
+namespace {
+
+// --state, else the environment; given on the command line it always wins, wherever it stands.
+std::string state_of(const cli::Options& options) {
+  const char* from_environment = std::getenv("SANDFLEET_STATE");
+  if (!options.state.empty() || from_environment == nullptr) return options.state;
+  return from_environment;
+}
+
+int run_verb(const cli::Verb& verb, const cli::Options& options) {
+  const base::SystemClock clock;
+  const cli::Terminal terminal{std::cout, std::cerr, std::cin, clock, [](base::Milliseconds time) {
+                                 std::this_thread::sleep_for(time);
+                                 return true;
+                               }};
+  const std::string state = state_of(options);
+  if (state.empty()) {
+    std::cerr << "sandfleet: no state folder: give --state DIR, or set SANDFLEET_STATE\n";
+    return cli::kUsage;
+  }
+  cli::FolderBackend backend(state);
+  return cli::run(verb, options, backend, terminal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::Options options;
+  base::Flags flags("sandfleet", "Shows and changes sandboxes.");
+  cli::add_common_flags(flags, options);
+  for (const auto& verb : cli::verbs()) {
+    auto& command = flags.command(verb.name, verb.about, [&] { return run_verb(verb, options); });
+    cli::add_flags(command, verb, options);
+  }
+  if (argc > 1 && !cli::could_begin(argv[1])) {
+    std::cerr << "sandfleet: no command \"" << argv[1] << "\"\nRun 'sandfleet --help' for all.\n";
+    return cli::kUsage;
+  }
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  return cli::kUsage;
+}

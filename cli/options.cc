@@ -1,0 +1,110 @@
+#include "cli/options.h"
+
+#include <algorithm>
+#include <map>
+
+#include "libs/base/strings.h"
+
+namespace cli {
+namespace {
+
+std::optional<Subject> subject_of(const std::string& word) {
+  static const std::map<std::string, Subject, std::less<>> kWords = {
+      {"sfb", Subject::kSandboxes},
+      {"sandbox", Subject::kSandboxes},
+      {"sandboxes", Subject::kSandboxes},
+      {"sandboxes.sandfleet.dev", Subject::kSandboxes},
+      {"sfp", Subject::kProviders},
+      {"provider", Subject::kProviders},
+      {"providers", Subject::kProviders},
+      {"sandboxprovider", Subject::kProviders},
+      {"sandboxproviders", Subject::kProviders},
+      {"sandboxproviders.sandfleet.dev", Subject::kProviders},
+  };
+  const auto found = kWords.find(base::lower(word));
+  if (found == kWords.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> kVerbs = {
+      {.name = "get", .about = "List sandboxes (sfb) or providers (sfp).", .prints = true},
+      {.name = "describe", .about = "Show everything about a sandbox, its events included."},
+      {.name = "events", .about = "List what happened, oldest first.", .prints = true},
+      {.name = "apply",
+       .about = "Check a manifest and put it into the watched folder.",
+       .takes_words = false,
+       .waits = true,
+       .applies = true},
+      {.name = "pause", .about = "Ask for Paused: memory is kept, nothing runs.", .waits = true},
+      {.name = "resume", .about = "Ask for Running.", .waits = true},
+      {.name = "terminate",
+       .about = "Ask for Terminated: the sandbox is killed for good, the object stays.",
+       .waits = true},
+      {.name = "delete",
+       .about = "Delete the object; its sandbox follows its deletionPolicy.",
+       .waits = true,
+       .removes = true},
+  };
+  return kVerbs;
+}
+
+bool could_begin(const std::string& word) {
+  return word.starts_with('-') ||
+         std::ranges::any_of(verbs(), [&](const Verb& verb) { return verb.name == word; });
+}
+
+void add_common_flags(base::Flags& flags, Options& options) {
+  flags.text("--state", options.state,
+             "state folder of a standalone controller; else SANDFLEET_STATE");
+  flags.text("-n,--namespace", options.space, "namespace to look in");
+}
+
+void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
+  add_common_flags(flags, options);
+  if (verb.takes_words) {
+    flags.texts("words", options.words, "names, with the kind before them or not: [KIND] NAME...");
+  }
+  if (verb.prints) {
+    flags.flag("-A,--all-namespaces", options.all_spaces, "look in every namespace");
+    flags.text("-o,--output", options.output, "how to print",
+               {.choices = {"table", "wide", "json", "yaml"}});
+    flags.flag("-w,--watch", options.watch, "go on, printing each change");
+  }
+  if (verb.waits) {
+    flags.flag("--wait", options.wait, "return when it is so");
+    flags.number("--timeout", options.timeout_seconds, "seconds to wait",
+                 {.at_least = 1, .at_most = 86'400});
+  }
+  if (verb.removes) {
+    flags.text("--policy", options.policy, "deletionPolicy to use instead of the object's",
+               {.choices = {"Kill", "Pause", "Leave"}});
+    flags.flag("--remove-manifest", options.remove_manifest,
+               "also remove its file, which must declare nothing else");
+  }
+  if (verb.applies) {
+    flags.text("-f,--filename", options.file, "the manifest, or - for standard input",
+               {.required = true});
+  }
+}
+
+Words read_words(const std::vector<std::string>& words) {
+  Words read;
+  for (const auto& word : words) {
+    const bool first = &word == &words.front();
+    const auto slash = word.find('/');
+    if (slash != std::string::npos && subject_of(word.substr(0, slash))) {
+      read.subject = *subject_of(word.substr(0, slash));
+      read.names.push_back(word.substr(slash + 1));
+    } else if (first && subject_of(word)) {
+      read.subject = *subject_of(word);
+    } else {
+      read.names.push_back(word);
+    }
+  }
+  return read;
+}
+
+}  // namespace cli

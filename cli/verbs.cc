@@ -1,0 +1,350 @@
+#include "cli/verbs.h"
+
+#include <algorithm>
+#include <istream>
+#include <iterator>
+#include <map>
+#include <ostream>
+
+#include "cli/render.h"
+#include "cli/wait.h"
+#include "cli/yaml.h"
+#include "libs/api/words.h"
+#include "libs/base/files.h"
+
+namespace cli {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+constexpr base::Milliseconds kLook{200};
+
+struct Call {
+  const Options& options;
+  Words words;
+  Backend& backend;
+  const Terminal& terminal;
+  api::Key key(const std::string& name) const { return {options.space, name}; }
+};
+
+void warn(const Call& call) {
+  const auto warnings = call.backend.warnings();
+  if (!warnings) return;  // The answer itself will say why.
+  for (const auto& each : *warnings) call.terminal.err << "warning: " << each << "\n";
+}
+
+int usage(const Call& call, const std::string& what) {
+  call.terminal.err << "sandfleet: " << what << "\n";
+  return kUsage;
+}
+
+// ---- Reading
+// -------------------------------------------------------------------------------------
+
+bool is_asked_for(const Call& call, const api::Key& key) {
+  if (!call.options.all_spaces && !key.space.empty() && key.space != call.options.space) {
+    return false;
+  }
+  const auto& names = call.words.names;
+  return names.empty() || std::ranges::find(names, key.name) != names.end();
+}
+
+template <typename Resource>
+std::vector<Resource> asked_for(const Call& call, std::vector<Resource> all) {
+  std::erase_if(all, [&](const auto& each) { return !is_asked_for(call, each.metadata.key); });
+  return all;
+}
+
+template <typename Resource>
+Result<base::Done> check_all_found(const Call& call, const std::vector<Resource>& found,
+                                   std::string_view kind) {
+  for (const auto& name : call.words.names) {
+    const auto same = [&](const auto& each) { return each.metadata.key.name == name; };
+    if (std::ranges::none_of(found, same)) {
+      return base::error(ErrorCode::kNotFound, "no ", kind, " \"", name, "\"",
+                         kind == "Sandbox" && !call.options.all_spaces
+                             ? " in namespace " + call.options.space
+                             : std::string());
+    }
+  }
+  return base::Done{};
+}
+
+std::string print(const Call& call, const Table& table, const base::Json& document) {
+  if (call.options.output == "json") return base::to_text(document, 2) + "\n";
+  if (call.options.output == "yaml") return to_yaml(document);
+  return to_text(table);
+}
+
+Layout layout_of(const Call& call) {
+  return {.wide = call.options.output == "wide", .spaces = call.options.all_spaces};
+}
+
+std::string print(const Call& call, const std::vector<api::Sandbox>& found, bool single) {
+  return print(call, sandbox_table(found, layout_of(call), call.terminal.clock.wall()),
+               to_document(found, single));
+}
+std::string print(const Call& call, const std::vector<api::SandboxProvider>& found, bool single) {
+  return print(call, provider_table(found, layout_of(call), call.terminal.clock.wall()),
+               to_document(found, single));
+}
+
+// Prints what is new or changed since the last look; tables only the rows.
+template <typename Resource>
+class Changes {
+ public:
+  std::vector<Resource> since_last(const std::vector<Resource>& now) {
+    std::vector<Resource> changed;
+    std::map<api::Key, base::Json> seen;
+    for (const auto& each : now) {
+      auto json = api::to_json(each);
+      const auto before = seen_.find(each.metadata.key);
+      if (before == seen_.end() || before->second != json) changed.push_back(each);
+      seen.emplace(each.metadata.key, std::move(json));
+    }
+    for (const auto& [key, json] : seen_) {
+      if (!seen.contains(key)) gone_.push_back(key);
+    }
+    seen_ = std::move(seen);
+    return changed;
+  }
+  std::vector<api::Key> take_gone() { return std::exchange(gone_, {}); }
+
+ private:
+  std::map<api::Key, base::Json> seen_;
+  std::vector<api::Key> gone_;
+};
+
+template <typename Resource>
+int get(const Call& call, Result<std::vector<Resource>> (Backend::*list)(), std::string_view kind) {
+  Changes<Resource> changes;
+  bool first = true;
+  do {
+    auto all = (call.backend.*list)();
+    if (!all) return fail(all.error(), call.terminal.err);
+    const auto found = asked_for(call, *std::move(all));
+    if (first) {
+      if (const auto complete = check_all_found(call, found, kind); !complete) {
+        return fail(complete.error(), call.terminal.err);
+      }
+      if (found.empty()) call.terminal.err << "No resources found.\n";
+    }
+    const auto changed = changes.since_last(found);
+    for (const auto& key : changes.take_gone()) {
+      call.terminal.err << api::to_text(key) << " is gone\n";
+    }
+    const bool table = call.options.output == "table" || call.options.output == "wide";
+    if (!changed.empty() || (first && !table)) {
+      std::string text = print(call, changed, call.words.names.size() == 1);
+      if (!first && table) text.erase(0, text.find('\n') + 1);
+      call.terminal.out << text << std::flush;
+    }
+    first = false;
+  } while (call.options.watch && call.terminal.pause(kLook));
+  return kDone;
+}
+
+int get(const Call& call) {
+  warn(call);
+  if (call.words.subject == Subject::kProviders) {
+    return get<api::SandboxProvider>(call, &Backend::providers, "SandboxProvider");
+  }
+  return get<api::Sandbox>(call, &Backend::sandboxes, "Sandbox");
+}
+
+int show(const Call& call) {
+  if (call.words.subject != Subject::kSandboxes) {
+    return usage(call, "describe shows sandboxes; for a provider use 'get sfp NAME -o yaml'");
+  }
+  warn(call);
+  const auto all = call.backend.sandboxes();
+  if (!all) return fail(all.error(), call.terminal.err);
+  const auto found = asked_for(call, *all);
+  if (const auto complete = check_all_found(call, found, "Sandbox"); !complete) {
+    return fail(complete.error(), call.terminal.err);
+  }
+  auto events = call.backend.events();
+  if (!events) return fail(events.error(), call.terminal.err);
+  for (const auto& sandbox : found) {
+    auto own = *events;
+    std::erase_if(own, [&](const auto& e) { return e.regarding_uid != sandbox.metadata.uid; });
+    if (&sandbox != &found.front()) call.terminal.out << "\n";
+    call.terminal.out << describe(sandbox, call.backend.origin(sandbox.metadata.key), own,
+                                  call.terminal.clock.wall());
+  }
+  return kDone;
+}
+
+bool is_same(const api::RecordedEvent& a, const api::RecordedEvent& b) {
+  return a.regarding_uid == b.regarding_uid && a.event == b.event && a.count == b.count &&
+         a.last == b.last;
+}
+
+int events(const Call& call) {
+  std::vector<api::RecordedEvent> before;
+  bool first = true;
+  do {
+    auto now = call.backend.events();
+    if (!now) return fail(now.error(), call.terminal.err);
+    std::erase_if(*now, [&](const auto& each) { return !is_asked_for(call, each.regarding); });
+    auto fresh = *now;
+    std::erase_if(fresh, [&](const auto& each) {
+      return std::ranges::any_of(before, [&](const auto& old) { return is_same(old, each); });
+    });
+    if (first && now->empty()) call.terminal.err << "No events found.\n";
+    if (!fresh.empty()) {
+      std::string text =
+          print(call, event_table(fresh, layout_of(call), call.terminal.clock.wall()),
+                to_document(fresh));
+      const bool table = call.options.output == "table" || call.options.output == "wide";
+      if (!first && table) text.erase(0, text.find('\n') + 1);
+      call.terminal.out << text << std::flush;
+    }
+    before = *std::move(now);
+    first = false;
+  } while (call.options.watch && call.terminal.pause(kLook));
+  return kDone;
+}
+
+// ---- Asking
+// --------------------------------------------------------------------------------------
+
+// Looks until it is so, it never will be, or the time is up.
+int wait_for(const Call& call, const api::Key& key,
+             const std::function<Progress(const std::optional<api::Sandbox>&)>& progress) {
+  const auto end = call.terminal.clock.now() + base::Seconds(call.options.timeout_seconds);
+  std::string said;
+  while (true) {
+    const auto sandbox = call.backend.sandbox(key);
+    if (!sandbox) return fail(sandbox.error(), call.terminal.err);
+    const Progress now = progress(*sandbox);
+    if (now.verdict == Progress::Verdict::kReached) return kDone;
+    if (now.verdict == Progress::Verdict::kStalled) {
+      call.terminal.err << "sandfleet: sandbox/" << key.name << " is stalled: " << now.words
+                        << "\n";
+      return kFailed;
+    }
+    if (now.words != said) {
+      call.terminal.err << "waiting for sandbox/" << key.name << ": " << now.words << "\n";
+      said = now.words;
+    }
+    if (call.terminal.clock.now() >= end || !call.terminal.pause(kLook)) {
+      call.terminal.err << "sandfleet: sandbox/" << key.name << ": not so after "
+                        << call.options.timeout_seconds << "s: " << now.words
+                        << "; is the controller running?\n";
+      return kTimedOut;
+    }
+  }
+}
+
+// What each verb that takes names needs before it begins.
+std::optional<int> check_names(const Call& call, const std::string& verb) {
+  if (call.words.subject != Subject::kSandboxes) {
+    return usage(call, verb + " is for sandboxes; a provider is changed in its manifest");
+  }
+  if (call.words.names.empty()) {
+    return usage(call, verb + " needs a name: sandfleet " + verb + " NAME");
+  }
+  return std::nullopt;
+}
+
+int set_state(const Call& call, const std::string& verb, api::DesiredState state) {
+  if (const auto wrong = check_names(call, verb)) return *wrong;
+  for (const auto& name : call.words.names) {
+    const auto before = call.backend.sandbox(call.key(name));
+    if (!before) return fail(before.error(), call.terminal.err);
+    if (!*before) {
+      return fail(base::error(ErrorCode::kNotFound, "no Sandbox \"", name, "\" in namespace ",
+                              call.options.space),
+                  call.terminal.err);
+    }
+    const auto asked = call.backend.set_desired_state(call.key(name), state);
+    if (!asked) return fail(asked.error(), call.terminal.err);
+    call.terminal.out << asked->what << "\n" << std::flush;
+  }
+  int worst = kDone;
+  for (const auto& name : call.words.names) {
+    if (!call.options.wait) break;
+    const int ended = wait_for(
+        call, call.key(name), [state](const auto& sandbox) { return progress_to(state, sandbox); });
+    worst = std::max(worst, ended);
+  }
+  return worst;
+}
+
+int remove(const Call& call) {
+  if (const auto wrong = check_names(call, "delete")) return *wrong;
+  Removal removal{.remove_manifest = call.options.remove_manifest};
+  if (!call.options.policy.empty()) {
+    removal.policy = api::from_word<api::DeletionPolicy>(call.options.policy);
+  }
+  std::vector<std::pair<api::Key, std::string>> asked_uids;
+  for (const auto& name : call.words.names) {
+    const auto before = call.backend.sandbox(call.key(name));
+    if (!before) return fail(before.error(), call.terminal.err);
+    const auto asked = call.backend.remove(call.key(name), removal);
+    if (!asked) return fail(asked.error(), call.terminal.err);
+    call.terminal.out << asked->what << "\n" << std::flush;
+    if (*before) asked_uids.emplace_back(call.key(name), (*before)->metadata.uid);
+  }
+  int worst = kDone;
+  for (const auto& [key, uid] : asked_uids) {
+    if (!call.options.wait) break;
+    const int ended = wait_for(
+        call, key, [&uid = uid](const auto& sandbox) { return progress_to_absence(uid, sandbox); });
+    worst = std::max(worst, ended);
+  }
+  return worst;
+}
+
+int apply(const Call& call) {
+  const bool piped = call.options.file == "-";
+  auto text =
+      piped ? Result<std::string>(std::string(std::istreambuf_iterator<char>(call.terminal.in), {}))
+            : base::read_file(call.options.file);
+  if (!text) return fail(text.error(), call.terminal.err);
+  const auto asked = call.backend.apply(piped ? "" : call.options.file, *text, call.options.space);
+  if (!asked) return fail(asked.error(), call.terminal.err);
+  call.terminal.out << asked->what << "\n" << std::flush;
+  int worst = kDone;
+  for (const auto& key : asked->sandboxes) {
+    if (!call.options.wait) break;
+    // Its own wish, as the controller has it once it has taken the file.
+    const int ended = wait_for(call, key, [](const auto& sandbox) {
+      return progress_to(sandbox ? sandbox->spec.desired_state : api::DesiredState::kRunning,
+                         sandbox);
+    });
+    worst = std::max(worst, ended);
+  }
+  return worst;
+}
+
+}  // namespace
+
+int fail(const base::Error& error, std::ostream& err) {
+  err << "sandfleet: " << error.message << "\n";
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+      return kNotFound;
+    case ErrorCode::kConflict:
+    case ErrorCode::kDenied:
+      return kRefused;
+    default:
+      return kFailed;
+  }
+}
+
+int run(const Verb& verb, const Options& options, Backend& backend, const Terminal& terminal) {
+  const Call call{options, read_words(options.words), backend, terminal};
+  if (verb.name == "get") return get(call);
+  if (verb.name == "describe") return show(call);
+  if (verb.name == "events") return events(call);
+  if (verb.name == "apply") return apply(call);
+  if (verb.name == "pause") return set_state(call, "pause", api::DesiredState::kPaused);
+  if (verb.name == "resume") return set_state(call, "resume", api::DesiredState::kRunning);
+  if (verb.name == "terminate") return set_state(call, "terminate", api::DesiredState::kTerminated);
+  return remove(call);
+}
+
+}  // namespace cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "libs/api/sandbox.h"
+
+namespace cli {
+
+// Whether what was asked of a Sandbox is so.
+struct Progress {
+  enum class Verdict { kReached, kNotYet, kStalled };
+  Verdict verdict = Verdict::kNotYet;
+  std::string words;  // What is still missing, or why it never will be.
+  bool operator==(const Progress&) const = default;
+};
+
+// The controller has taken the wish, seen this generation, and the sandbox is as wished.
+Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>& sandbox);
+
+// The object of that UID is no more; another of its name does not count.
+Progress progress_to_absence(const std::string& uid, const std::optional<api::Sandbox>& sandbox);
+
+}  // namespace cli
