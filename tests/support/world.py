@@ -66,7 +66,7 @@ class Program:
         if ready_file is not None:
             try:
                 wait_until(lambda: f"{name} ready\n{self.output()}", self._ready, deadline_s)
-            except AssertionError:
+            except BaseException:  # Ctrl-C too: nobody else knows of this process yet.
                 self.kill()
                 raise
 
