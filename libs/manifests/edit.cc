@@ -86,7 +86,9 @@ Result<std::string> replace(std::string_view text, const std::string& pointer, s
   if (first == '"' || first == '\'') {
     const auto end = quoted_end(text, from);
     if (!end) return refuse(pointer, "it stands on several lines");
-    return std::string(text.substr(0, from)) + written(value) + std::string(text.substr(*end));
+    // Quotes stay quotes, so that JSON stays JSON.
+    return std::string(text.substr(0, from)) + base::to_text(value) +
+           std::string(text.substr(*end));
   }
   const std::size_t end = plain_end(text, from, in_flow);
   return std::string(text.substr(0, from)) + written(value) + std::string(text.substr(end));

@@ -122,7 +122,7 @@ Result<IdentityFolder> IdentityFolder::open(const fs::path& manifests, const fs:
   if (lines)
     for (const std::string& line : base::split(*lines, '\n')) read_line(line, opened.births_);
   // Rewritten at the first change, so that nothing is added to a line that a crash cut short.
-  opened.lines_ = opened.births_.size() + kSpareLinesMax;
+  opened.lines_ = opened.births_.size() + kSpareLinesMax + 1;
   return opened;
 }
 

@@ -1,0 +1,1042 @@
+#include "libs/manifests/file_store.h"
+
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libs/api/reasons.h"
+#include "libs/base/files.h"
+#include "libs/base/testing/fake_clock.h"
+#include "libs/manifests/requests.h"
+#include "libs/manifests/testing/temporary_folder.h"
+
+namespace manifests {
+namespace {
+
+namespace fs = std::filesystem;
+using api::Key;
+using base::ErrorCode;
+using base::Milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const Key kA{"default", "a"};
+
+std::string sandbox_yaml(const std::string& name, const std::string& more = "") {
+  return "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata:\n  name: " + name +
+         "\nspec:\n  template:\n    id: base\n" + more;
+}
+
+std::string provider_yaml(const std::string& name) {
+  return "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata:\n  name: " + name +
+         "\nspec:\n  api:\n    url: http://127.0.0.1:1\n  data:\n    url: http://127.0.0.1:1\n"
+         "  credentialsSecretRef:\n    name: keys\n";
+}
+
+const std::string kSecretYaml =
+    "apiVersion: v1\nkind: Secret\nmetadata:\n  name: keys\nstringData:\n  apiKey: CANARY-123\n";
+
+class Store : public ::testing::Test {
+ protected:
+  Store() {
+    options_.manifests = folder_.path() / "manifests";
+    options_.state = folder_.path() / "state";
+    options_.machine_id = "machine-1";
+    fs::create_directory(options_.manifests);
+  }
+
+  void open() {
+    store_.reset();
+    auto opened = FileStore::open(options_, clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = *std::move(opened);
+  }
+  std::string refusal() {
+    store_.reset();
+    const auto opened = FileStore::open(options_, clock_);
+    return opened ? "opened" : opened.error().message;
+  }
+  void write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(base::write_file_atomically(options_.manifests / name, text, 0644));
+  }
+  void remove(const std::string& name) { fs::remove(options_.manifests / name); }
+  void scan() {
+    const auto scanned = store_->scan_once();
+    ASSERT_TRUE(scanned) << scanned.error().message;
+  }
+  // Long enough for a removal to be believed.
+  void settle() {
+    scan();
+    clock_.advance(options_.removal_hold);
+    scan();
+  }
+  std::string uid(const std::string& name = "a") {
+    const auto found = store_->find_sandbox({"default", name});
+    return found ? found->metadata.uid : "";
+  }
+  void hold(const std::string& name) {
+    const auto found = store_->find_sandbox({"default", name});
+    ASSERT_TRUE(found);
+    ASSERT_TRUE(store_->update_metadata({"default", name}, {found->metadata.uid},
+                                        found->metadata.annotations,
+                                        {std::string(api::kFinalizer)}));
+  }
+  void let_go(const std::string& name) {
+    const auto found = store_->find_sandbox({"default", name});
+    ASSERT_TRUE(found);
+    ASSERT_TRUE(store_->update_metadata({"default", name}, {found->metadata.uid},
+                                        found->metadata.annotations, {}));
+  }
+  RequestResult ask(const Request& request) {
+    const auto id = write_request(options_.state, request);
+    EXPECT_TRUE(id) << id.error().message;
+    scan();
+    const auto result = request_result(options_.state, *id);
+    EXPECT_TRUE(result) << result.error().message;
+    EXPECT_TRUE(*result);
+    return result && *result ? **result : RequestResult{};
+  }
+  void write_many(int count) {
+    for (int index = 0; index < count; ++index)
+      write("s" + std::to_string(index) + ".yaml", sandbox_yaml("s" + std::to_string(index)));
+  }
+
+  TemporaryFolder folder_;
+  FileStoreOptions options_;
+  base::FakeClock clock_;
+  std::unique_ptr<FileStore> store_;
+};
+
+TEST_F(Store, MakesAnObjectOfAFile) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const auto found = store_->find_sandbox(kA);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->metadata.uid, SizeIs(36));
+  EXPECT_EQ(found->metadata.generation, 1);
+  EXPECT_EQ(found->metadata.created, clock_.wall());
+  EXPECT_EQ(found->spec.keep_alive.timeout, base::Seconds(300));
+  EXPECT_THAT(store_->sandboxes(), SizeIs(1));
+  EXPECT_THAT(store_->problems(), IsEmpty());
+}
+
+TEST_F(Store, CountsGenerationsAndKeepsWhatOthersWrote) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  ASSERT_TRUE(store_->update_metadata(kA, {before}, {{"mine", "1"}}, {}));
+  write("a.yaml", "# edited\n" + sandbox_yaml("a", "  desiredState: Paused\n"));
+  scan();
+  const auto found = store_->find_sandbox(kA);
+  EXPECT_EQ(found->metadata.uid, before);
+  EXPECT_EQ(found->metadata.generation, 2);
+  EXPECT_EQ(found->spec.desired_state, api::DesiredState::kPaused);
+  EXPECT_EQ(found->metadata.annotations.at("mine"), "1");
+  // A comment is no change.
+  const std::string version = found->metadata.resource_version;
+  write("a.yaml", "# other\n" + sandbox_yaml("a", "  desiredState: Paused\n"));
+  scan();
+  EXPECT_EQ(store_->find_sandbox(kA)->metadata.resource_version, version);
+}
+
+TEST_F(Store, TakesAwayWhatOnlyTheDocumentBeforeGave) {
+  open();
+  const std::string text = sandbox_yaml("a");
+  const auto with = [&](const std::string& annotation) {
+    std::string changed = text;
+    changed.insert(changed.find("spec:"), "  annotations:\n    " + annotation + "\n");
+    return changed;
+  };
+  write("a.yaml", with("one: x"));
+  scan();
+  auto found = store_->find_sandbox(kA);
+  auto annotations = found->metadata.annotations;
+  annotations["controller"] = "y";
+  ASSERT_TRUE(store_->update_metadata(kA, {uid()}, annotations, {}));
+  write("a.yaml", with("two: z"));
+  scan();
+  found = store_->find_sandbox(kA);
+  EXPECT_THAT(found->metadata.annotations,
+              ElementsAre(std::pair("controller", "y"), std::pair("two", "z")));
+  EXPECT_EQ(found->metadata.generation, 1);
+}
+
+TEST_F(Store, BelievesARemovalOnlyAfterTwoSeconds) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  remove("a.yaml");
+  scan();
+  clock_.advance(Milliseconds(1999));
+  scan();
+  EXPECT_NE(uid(), "");
+  clock_.advance(Milliseconds(1));
+  scan();
+  EXPECT_EQ(uid(), "");
+}
+
+TEST_F(Store, TakesAFileThatIsBackInTimeForTheSameObject) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  remove("a.yaml");
+  scan();
+  clock_.advance(Milliseconds(1500));
+  write("b.yaml", sandbox_yaml("a"));
+  scan();
+  clock_.advance(Milliseconds(1500));
+  scan();
+  EXPECT_EQ(uid(), before);
+}
+
+TEST_F(Store, KeepsADeletedObjectUntilNothingHoldsIt) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  hold("a");
+  remove("a.yaml");
+  settle();
+  const auto found = store_->find_sandbox(kA);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->deleting());
+  open();
+  scan();
+  EXPECT_TRUE(store_->find_sandbox(kA)->deleting());
+  let_go("a");
+  EXPECT_FALSE(store_->find_sandbox(kA));
+  open();
+  EXPECT_FALSE(store_->find_sandbox(kA));
+}
+
+TEST_F(Store, GivesAFileThatComesBackDuringDeletionANewUidAfterwards) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  hold("a");
+  remove("a.yaml");
+  settle();
+  write("a.yaml", sandbox_yaml("a"));
+  settle();
+  EXPECT_EQ(uid(), before);
+  EXPECT_TRUE(store_->find_sandbox(kA)->deleting());
+  let_go("a");
+  scan();
+  EXPECT_NE(uid(), "");
+  EXPECT_NE(uid(), before);
+}
+
+TEST_F(Store, KeepsTheLastGoodVersionOfABrokenFileAcrossRestarts) {
+  open();
+  write("a.yaml", sandbox_yaml("a") + "---\n" + sandbox_yaml("b"));
+  scan();
+  const std::string before = uid();
+  write("a.yaml", sandbox_yaml("a", "  desiredState: Pausd\n"));
+  settle();
+  EXPECT_EQ(uid(), before);
+  EXPECT_NE(uid("b"), "");
+  ASSERT_THAT(store_->problems(), SizeIs(1));
+  EXPECT_THAT(to_text(store_->problems()[0]), HasSubstr("a.yaml:8:17: spec.desiredState: "));
+  open();
+  settle();
+  EXPECT_EQ(uid(), before);
+  EXPECT_NE(uid("b"), "");
+  // The object hears of it, once.
+  const auto events = StateReader(options_.state).events();
+  ASSERT_TRUE(events);
+  ASSERT_FALSE(events->empty());
+  EXPECT_EQ(events->front().event.reason, api::reason::kInvalidManifest);
+  write("a.yaml", sandbox_yaml("a", "  desiredState: Paused\n"));
+  settle();
+  EXPECT_EQ(store_->find_sandbox(kA)->spec.desired_state, api::DesiredState::kPaused);
+  EXPECT_EQ(uid("b"), "");
+  EXPECT_THAT(store_->problems(), IsEmpty());
+}
+
+TEST_F(Store, DeletesNothingOfAFileThatCannotBeRead) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  remove("a.yaml");
+  fs::create_symlink("nowhere", options_.manifests / "a.yaml");
+  settle();
+  EXPECT_NE(uid(), "");
+  ASSERT_THAT(store_->problems(), SizeIs(1));
+  EXPECT_EQ(
+      to_text(store_->problems()[0]),
+      "a.yaml: cannot be read: No such file or directory; make it readable to the controller");
+}
+
+TEST_F(Store, NamesWhatIsTooLargeOrNoFile) {
+  open();
+  write("big.yaml", std::string(2 << 20, '#'));
+  ASSERT_EQ(::mkfifo((options_.manifests / "pipe.yaml").c_str(), 0600), 0);
+  fs::create_directory(options_.manifests / "folder.yaml");
+  write("notes.txt", "not: a manifest");
+  write(".hidden.yaml", "not: a manifest");
+  scan();
+  const auto problems = store_->problems();
+  ASSERT_THAT(problems, SizeIs(2));
+  EXPECT_THAT(to_text(problems[0]), HasSubstr("big.yaml: the file has"));
+  EXPECT_THAT(to_text(problems[1]), HasSubstr("pipe.yaml: is not a regular file"));
+}
+
+TEST_F(Store, LetsTheFirstOfTwoFilesWin) {
+  open();
+  write("b.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  write("a.yaml", sandbox_yaml("a", "  desiredState: Paused\n"));
+  settle();
+  EXPECT_EQ(uid(), before);
+  EXPECT_EQ(store_->find_sandbox(kA)->spec.desired_state, api::DesiredState::kRunning);
+  ASSERT_THAT(store_->problems(), SizeIs(1));
+  EXPECT_EQ(to_text(store_->problems()[0]),
+            "a.yaml:1:1: metadata.name: Sandbox default/a stands in b.yaml already; remove one of "
+            "the two, or rename it");
+}
+
+TEST_F(Store, KeepsTheLastGoodCopyWhenAnImmutableFieldIsEdited) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  std::string edited = sandbox_yaml("a", "  desiredState: Paused\n");
+  edited.replace(edited.find("base"), 4, "other");
+  write("a.yaml", edited);
+  settle();
+  const auto found = store_->find_sandbox(kA);
+  EXPECT_EQ(found->spec.template_id, "base");
+  EXPECT_EQ(found->spec.desired_state, api::DesiredState::kRunning);
+  EXPECT_EQ(found->metadata.generation, 1);
+  ASSERT_THAT(store_->problems(), SizeIs(1));
+  EXPECT_EQ(to_text(store_->problems()[0]),
+            "a.yaml:7:5: spec.template: template cannot be changed; put the old value back, or "
+            "declare another object");
+  open();
+  scan();
+  EXPECT_THAT(store_->problems(), SizeIs(1));
+  EXPECT_EQ(store_->find_sandbox(kA)->spec.template_id, "base");
+}
+
+TEST_F(Store, BrakesWhenTheFolderIsGoneAndDeletesNothing) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  fs::rename(options_.manifests, folder_.path() / "elsewhere");
+  settle();
+  EXPECT_NE(uid(), "");
+  ASSERT_TRUE(store_->brake());
+  EXPECT_THAT(store_->brake()->reason, HasSubstr("No such file or directory"));
+  const auto early = ask({Request::Kind::kReleaseBrake});
+  EXPECT_FALSE(early.done);
+  EXPECT_THAT(early.message, HasSubstr("cannot be used yet"));
+  // Across a restart, too.
+  open();
+  settle();
+  EXPECT_NE(uid(), "");
+  ASSERT_TRUE(store_->brake());
+  // The same folder is back: it is read again, but nothing is deleted until released.
+  fs::rename(folder_.path() / "elsewhere", options_.manifests);
+  write("b.yaml", sandbox_yaml("b"));
+  remove("a.yaml");
+  settle();
+  EXPECT_NE(uid("a"), "");
+  EXPECT_NE(uid("b"), "");
+  EXPECT_TRUE(ask({Request::Kind::kReleaseBrake}).done);
+  EXPECT_FALSE(store_->brake());
+  settle();
+  EXPECT_EQ(uid("a"), "");
+}
+
+TEST_F(Store, BrakesWhenAnotherFolderTookThePlace) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  write("b.yaml", sandbox_yaml("b"));
+  scan();
+  const std::string before = uid("b");
+  fs::rename(options_.manifests, folder_.path() / "elsewhere");
+  fs::create_directory(options_.manifests);
+  write("b.yaml", sandbox_yaml("b"));
+  settle();
+  EXPECT_NE(uid("a"), "");
+  ASSERT_TRUE(store_->brake());
+  EXPECT_THAT(store_->brake()->reason, HasSubstr("is another folder than before"));
+  EXPECT_TRUE(ask({Request::Kind::kReleaseBrake}).done);
+  settle();
+  EXPECT_EQ(uid("a"), "");
+  EXPECT_EQ(uid("b"), before);
+  EXPECT_TRUE(fs::exists(options_.manifests / ".sandfleet" / "identity.json"));
+  open();
+  scan();
+  EXPECT_FALSE(store_->brake());
+  EXPECT_EQ(uid("b"), before);
+}
+
+TEST_F(Store, BrakesWhenMostObjectsGoAtOnce) {
+  open();
+  write_many(12);
+  scan();
+  for (int index = 0; index < 12; ++index) remove("s" + std::to_string(index) + ".yaml");
+  settle();
+  EXPECT_THAT(store_->sandboxes(), SizeIs(12));
+  ASSERT_TRUE(store_->brake());
+  EXPECT_EQ(store_->brake()->reason, "12 of 12 objects are gone from the manifests at once");
+  open();
+  settle();
+  EXPECT_THAT(store_->sandboxes(), SizeIs(12));
+  const auto shown = StateReader(options_.state).brake();
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(*shown, store_->brake());
+  EXPECT_TRUE(ask({Request::Kind::kReleaseBrake}).done);
+  settle();
+  EXPECT_THAT(store_->sandboxes(), IsEmpty());
+  EXPECT_FALSE(store_->brake());
+}
+
+TEST_F(Store, LetsARequestToDeleteThroughTheBrake) {
+  open();
+  write_many(12);
+  scan();
+  for (int index = 0; index < 12; ++index) remove("s" + std::to_string(index) + ".yaml");
+  settle();
+  ASSERT_TRUE(store_->brake());
+  EXPECT_TRUE(ask({Request::Kind::kDelete, {"default", "s3"}}).done);
+  EXPECT_EQ(uid("s3"), "");
+  EXPECT_THAT(store_->sandboxes(), SizeIs(11));
+}
+
+TEST_F(Store, LeavesATombstoneOfAnObjectEndedByItsTtl) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  ASSERT_TRUE(store_->delete_sandbox(kA, before));
+  EXPECT_EQ(uid(), "");
+  settle();
+  EXPECT_EQ(uid(), "");
+  open();
+  settle();
+  EXPECT_EQ(uid(), "");
+  // A comment is no change of the document; a field is.
+  write("a.yaml", "# again\n" + sandbox_yaml("a"));
+  settle();
+  EXPECT_EQ(uid(), "");
+  write("a.yaml", sandbox_yaml("a", "  desiredState: Running\n"));
+  settle();
+  EXPECT_NE(uid(), "");
+  EXPECT_NE(uid(), before);
+}
+
+TEST_F(Store, MakesAnObjectAnewWhenItsDocumentWasGoneInBetween) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  ASSERT_TRUE(store_->delete_sandbox(kA, uid()));
+  remove("a.yaml");
+  settle();
+  write("a.yaml", sandbox_yaml("a"));
+  settle();
+  EXPECT_NE(uid(), "");
+}
+
+TEST_F(Store, MakesAnObjectAnewWhenAsked) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  EXPECT_TRUE(ask({Request::Kind::kDelete, kA}).done);
+  EXPECT_EQ(uid(), "");
+  EXPECT_TRUE(ask({Request::Kind::kRecreate, kA}).done);
+  EXPECT_NE(uid(), "");
+}
+
+TEST_F(Store, DeletesByRequestUnderThePolicyAsked) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  hold("a");
+  EXPECT_TRUE(ask({Request::Kind::kDelete, kA, "", api::DeletionPolicy::kLeave}).done);
+  const auto found = store_->find_sandbox(kA);
+  EXPECT_TRUE(found->deleting());
+  EXPECT_EQ(found->spec.deletion_policy, api::DeletionPolicy::kLeave);
+  let_go("a");
+  settle();
+  EXPECT_EQ(uid(), "");
+}
+
+TEST_F(Store, AnswersRequestsThatFindNothing) {
+  open();
+  scan();
+  EXPECT_EQ(ask({Request::Kind::kDelete, kA}), (RequestResult{false, "there is no such object"}));
+  EXPECT_EQ(ask({Request::Kind::kDelete, kA, "uid-1"}), (RequestResult{true, "already gone"}));
+  EXPECT_EQ(ask({Request::Kind::kReconcile, kA}),
+            (RequestResult{false, "there is no such object"}));
+  EXPECT_EQ(ask({Request::Kind::kReleaseBrake}), (RequestResult{true, "the brake is not on"}));
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  EXPECT_EQ(ask({Request::Kind::kDelete, kA, "uid-1"}),
+            (RequestResult{true, "already gone: another object has that name now"}));
+  EXPECT_NE(uid(), "");
+}
+
+TEST_F(Store, LooksAgainWhenAsked) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  std::vector<Key> changed;
+  store_->on_sandbox_change([&](const Key& key) { changed.push_back(key); });
+  EXPECT_TRUE(ask({Request::Kind::kReconcile, kA}).done);
+  EXPECT_THAT(changed, ElementsAre(kA));
+  EXPECT_TRUE(store_->find_sandbox(kA)->metadata.annotations.contains(
+      "sandfleet.dev/reconcile-requested-at"));
+}
+
+TEST_F(Store, RefusesRequestsThatItCannotRead) {
+  open();
+  const fs::path requests = options_.state / "requests";
+  ASSERT_TRUE(base::write_file_atomically(requests / "1.json", "{", 0600));
+  ASSERT_TRUE(base::write_file_atomically(requests / "2.json", R"({"kind":"Explode"})", 0600));
+  ASSERT_TRUE(base::write_file_atomically(requests / "3.json",
+                                          R"({"kind":"Delete","name":"a","policy":"Burn"})", 0600));
+  scan();
+  EXPECT_EQ((*request_result(options_.state, "1"))->message, "not JSON");
+  EXPECT_EQ((*request_result(options_.state, "2"))->message,
+            "the kind \"Explode\" is none of Delete, Reconcile, Recreate, ReleaseBrake");
+  EXPECT_EQ((*request_result(options_.state, "3"))->message,
+            "the policy \"Burn\" is none of Kill, Pause, Leave");
+  EXPECT_EQ(request_result(options_.state, "4").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(request_result(options_.state, "../x").error().code, ErrorCode::kInvalid);
+}
+
+TEST_F(Store, FindsItsUidsAgainWhenTheStateFolderIsLost) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid(), fleet = store_->fleet_id();
+  const auto created = store_->find_sandbox(kA)->metadata.created;
+  store_.reset();
+  fs::remove_all(options_.state);
+  clock_.advance(Milliseconds(60'000));
+  open();
+  scan();
+  EXPECT_EQ(uid(), before);
+  EXPECT_EQ(store_->find_sandbox(kA)->metadata.created, created);
+  EXPECT_EQ(store_->fleet_id(), fleet);
+}
+
+TEST_F(Store, FindsUidsAgainAlsoWhenThatWasInterrupted) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  store_.reset();
+  fs::remove_all(options_.state);
+  open();
+  open();  // A second start before the first scan.
+  scan();
+  EXPECT_EQ(uid(), before);
+}
+
+TEST_F(Store, RefusesAClonedFolderUnlessThatIsMeant) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  store_.reset();
+  fs::copy(options_.manifests, folder_.path() / "clone", fs::copy_options::recursive);
+  options_.manifests = folder_.path() / "clone";
+  options_.state = folder_.path() / "state-of-the-clone";
+  EXPECT_THAT(refusal(), HasSubstr("was made for another folder: it was moved or copied"));
+  options_.claim_moved_manifests = true;
+  open();
+  scan();
+  EXPECT_EQ(uid(), before);
+  options_.claim_moved_manifests = false;
+  open();
+}
+
+TEST_F(Store, RefusesAFolderOfAnotherMachine) {
+  open();
+  options_.machine_id = "machine-2";
+  options_.state = folder_.path() / "other-state";
+  EXPECT_THAT(refusal(), HasSubstr("was made on another machine"));
+}
+
+TEST_F(Store, MakesAnInstallationOfItsOwnOfACopyWithoutIdentity) {
+  open();
+  const std::string fleet = store_->fleet_id();
+  store_.reset();
+  fs::copy(options_.manifests, folder_.path() / "clone", fs::copy_options::recursive);
+  fs::remove_all(folder_.path() / "clone" / ".sandfleet");
+  options_.manifests = folder_.path() / "clone";
+  options_.state = folder_.path() / "state-of-the-clone";
+  open();
+  EXPECT_NE(store_->fleet_id(), fleet);
+}
+
+TEST_F(Store, RefusesAStateFolderOfOtherManifests) {
+  open();
+  store_.reset();
+  options_.fleet_id = "another";
+  EXPECT_THAT(refusal(), HasSubstr("but the flag for the fleet id says another"));
+}
+
+TEST_F(Store, KeepsGitOutOfItsIdentity) {
+  open();
+  EXPECT_EQ(*base::read_file(options_.manifests / ".sandfleet" / ".gitignore"), "*\n");
+}
+
+TEST_F(Store, LetsOneControllerHaveTheFolders) {
+  open();
+  auto other = options_;
+  other.state = folder_.path() / "other-state";
+  auto refused = FileStore::open(other, clock_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("manifests is used by another controller"));
+  other = options_;
+  other.manifests = folder_.path() / "other-manifests";
+  fs::create_directory(other.manifests);
+  refused = FileStore::open(other, clock_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("state is used by another controller"));
+}
+
+TEST_F(Store, WantsItsFolderToBeThereTheFirstTime) {
+  options_.manifests = folder_.path() / "nowhere";
+  EXPECT_THAT(refusal(), HasSubstr("make it first"));
+}
+
+TEST_F(Store, KeepsUidsInTheStateFolderWhenTheManifestsCannotBeWritten) {
+  if (::geteuid() != 0) GTEST_SKIP() << "makes a read-only mount, which needs root";
+  write("a.yaml", sandbox_yaml("a"));
+  const char* path = options_.manifests.c_str();
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount(path, path, nullptr, MS_BIND, nullptr) != 0)
+    GTEST_SKIP() << "no mounts may be made here";
+  ASSERT_EQ(::mount(nullptr, path, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr), 0);
+  open();
+  scan();
+  const std::string before = uid();
+  EXPECT_NE(before, "");
+  EXPECT_THAT(store_->notice(), HasSubstr("cannot be written"));
+  EXPECT_THAT(store_->notice(), HasSubstr("no longer known"));
+  EXPECT_FALSE(fs::exists(options_.manifests / ".sandfleet"));
+  EXPECT_TRUE(fs::exists(options_.state / "identity" / "uids.log"));
+  open();
+  scan();
+  EXPECT_EQ(uid(), before);
+  store_.reset();
+  EXPECT_EQ(::umount(path), 0);
+}
+
+TEST_F(Store, RefusesWritesWhosePreconditionFailed) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const auto found = store_->find_sandbox(kA);
+  const std::string version = found->metadata.resource_version;
+  api::SandboxStatus status;
+  status.state = "Pending";
+  const auto first = store_->update_status(kA, {found->metadata.uid, version}, status);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_NE(first->metadata.resource_version, version);
+  const auto stale = store_->update_status(kA, {found->metadata.uid, version}, status);
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store_->update_status(kA, {"other"}, status).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store_->update_metadata(kA, {"other"}, {}, {}).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store_->delete_sandbox(kA, "other").error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store_->update_status({"default", "b"}, {"x"}, status).error().code,
+            ErrorCode::kNotFound);
+}
+
+TEST_F(Store, WritesAndTellsNothingWhenNothingChanges) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  int told = 0;
+  store_->on_sandbox_change([&](const Key&) { ++told; });
+  const auto before = store_->find_sandbox(kA);
+  const auto same = store_->update_status(kA, {before->metadata.uid}, before->status);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->metadata.resource_version, before->metadata.resource_version);
+  scan();
+  EXPECT_EQ(told, 0);
+}
+
+TEST_F(Store, NeverGoesBackInItsVersions) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  hold("a");
+  const auto before = std::stoll(store_->find_sandbox(kA)->metadata.resource_version);
+  open();
+  let_go("a");
+  EXPECT_GT(std::stoll(store_->find_sandbox(kA)->metadata.resource_version), before);
+}
+
+TEST_F(Store, BindsOnlyWhatHasThatAttemptOnRecord) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const api::Attempt attempt{"0123456789abcdef0123456789abcdef", 1, 0};
+  ASSERT_TRUE(store_->update_metadata(
+      kA, {uid()}, {{std::string(api::kAttemptAnnotation), api::to_text(attempt)}}, {}));
+  api::SandboxStatus status;
+  status.sandbox_id = "sb-1";
+  status.epoch = 1;
+  EXPECT_EQ(store_->bind(kA, "other", attempt, status).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store_->bind(kA, uid(), {attempt.nonce, 1, 1}, status).error().code,
+            ErrorCode::kConflict);
+  ASSERT_TRUE(store_->bind(kA, uid(), attempt, status));
+  EXPECT_EQ(store_->bind(kA, uid(), attempt, status).error().code, ErrorCode::kConflict);
+  status.sandbox_id = "sb-2";
+  EXPECT_EQ(store_->update_status(kA, {uid()}, status).error().code, ErrorCode::kInvalid);
+  status.epoch = 2;
+  EXPECT_TRUE(store_->bind(kA, uid(), attempt, status));
+  open();
+  EXPECT_EQ(store_->find_sandbox(kA)->status.sandbox_id, "sb-2");
+}
+
+TEST_F(Store, KeepsAProviderWhileSandboxesReferToIt) {
+  open();
+  write("p.yaml", provider_yaml("default"));
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  hold("a");
+  remove("p.yaml");
+  remove("a.yaml");
+  settle();
+  ASSERT_TRUE(store_->find_provider("default"));
+  EXPECT_TRUE(store_->find_provider("default")->metadata.deleted);
+  let_go("a");
+  EXPECT_FALSE(store_->find_provider("default"));
+}
+
+TEST_F(Store, UpdatesTheStatusOfAProvider) {
+  open();
+  write("p.yaml", provider_yaml("default"));
+  scan();
+  std::vector<std::string> changed;
+  store_->on_provider_change([&](const std::string& name) { changed.push_back(name); });
+  const auto provider = store_->find_provider("default");
+  const auto updated = store_->update_provider_status("default", {provider->metadata.uid}, {1});
+  ASSERT_TRUE(updated);
+  EXPECT_EQ(updated->status.observed_generation, 1);
+  EXPECT_THAT(changed, ElementsAre("default"));
+  EXPECT_THAT(store_->providers(), SizeIs(1));
+}
+
+// Everything that stands in the state folder, one after another.
+std::string everything_in(const fs::path& folder) {
+  std::string all;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) all += *base::read_file(entry.path());
+  return all;
+}
+
+TEST_F(Store, KeepsSecretsInMemoryOnly) {
+  open();
+  write("keys.yaml", kSecretYaml);
+  write("p.yaml", provider_yaml("default"));
+  scan();
+  EXPECT_EQ(*store_->get_secret({"default", "keys"}, "apiKey"), "CANARY-123");
+  EXPECT_EQ(store_->get_secret({"default", "keys"}, "other").error().message,
+            "the Secret default/keys has no key \"other\"");
+  EXPECT_EQ(store_->get_secret({"default", "none"}, "x").error().code, ErrorCode::kNotFound);
+  const std::string all = everything_in(options_.state);
+  EXPECT_EQ(all.find("CANARY"), std::string::npos);
+  EXPECT_EQ(all.find("Q0FOQVJZ"), std::string::npos);  // In base64.
+}
+
+TEST_F(Store, RetainsASecretThatIsGoneWhileItIsNeededAndNoLonger) {
+  open();
+  write("keys.yaml", kSecretYaml);
+  write("p.yaml", provider_yaml("default"));
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  hold("a");
+  for (const char* name : {"keys.yaml", "p.yaml", "a.yaml"}) remove(name);
+  settle();
+  open();
+  scan();
+  EXPECT_EQ(*store_->get_secret({"default", "keys"}, "apiKey"), "CANARY-123");
+  struct stat found{};
+  ASSERT_EQ(::stat((options_.state / "secrets.json").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 07777, 0600u);
+  let_go("a");
+  scan();
+  EXPECT_FALSE(store_->get_secret({"default", "keys"}, "apiKey"));
+  EXPECT_FALSE(fs::exists(options_.state / "secrets.json"));
+}
+
+TEST_F(Store, CountsRepeatedEvents) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const auto sandbox = store_->find_sandbox(kA);
+  const api::Event event{"Normal", "Created", "Create", "sandbox sb-1"};
+  store_->record_event(*sandbox, event);
+  clock_.advance(Milliseconds(1000));
+  store_->record_event(*sandbox, {"Normal", "Prepared", "Prepare", ""});
+  clock_.advance(Milliseconds(1000));
+  store_->record_event(*sandbox, event);
+  open();
+  store_->record_event(*sandbox, event);
+  const auto events = StateReader(options_.state).events();
+  ASSERT_TRUE(events);
+  ASSERT_THAT(*events, SizeIs(2));
+  EXPECT_EQ((*events)[0].event.reason, "Prepared");
+  EXPECT_EQ((*events)[1].event, event);
+  EXPECT_EQ((*events)[1].count, 3);
+  EXPECT_EQ((*events)[1].last - (*events)[1].first, Milliseconds(2000));
+  EXPECT_EQ((*events)[1].regarding, kA);
+}
+
+TEST_F(Store, KeepsTheLastThousandEvents) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const auto sandbox = store_->find_sandbox(kA);
+  for (int index = 0; index < 5500; ++index)
+    store_->record_event(*sandbox, {"Normal", "Seen", "Look", std::to_string(index)});
+  const auto events = StateReader(options_.state).events();
+  ASSERT_TRUE(events);
+  ASSERT_THAT(*events, SizeIs(1000));
+  EXPECT_EQ(events->front().event.note, "4500");
+  EXPECT_EQ(events->back().event.note, "5499");
+  const std::string lines = *base::read_file(options_.state / "events.log");
+  EXPECT_LE(std::ranges::count(lines, '\n'), 4001);
+}
+
+TEST_F(Store, KeepsReleaseRecordsUntilTheyAreFull) {
+  open();
+  const auto release = [&](int index) {
+    return store_->add_release(
+        {"sb-" + std::to_string(index), "uid", "default", "Leave", clock_.wall()});
+  };
+  ASSERT_TRUE(release(0));
+  ASSERT_TRUE(release(1));
+  ASSERT_TRUE(release(1));  // Again is no second one.
+  open();
+  ASSERT_THAT(*store_->releases("default"), SizeIs(2));
+  EXPECT_EQ((*store_->releases("default"))[1].sandbox_id, "sb-1");
+  EXPECT_EQ((*store_->releases("default"))[1].time, clock_.wall());
+  ASSERT_TRUE(store_->remove_release("default", "sb-0"));
+  ASSERT_THAT(*store_->releases("default"), SizeIs(1));
+  EXPECT_THAT(*store_->releases("other"), IsEmpty());
+  EXPECT_FALSE(store_->releases("../x"));
+}
+
+TEST_F(Store, RefusesAReleaseWhenTheRecordIsFull) {
+  open();
+  std::string full = "[";
+  for (int index = 0; index < 1000; ++index)
+    full +=
+        std::string(index ? "," : "") + R"({"sandboxID":"sb-)" + std::to_string(index) + R"("})";
+  fs::create_directory(options_.state / "releases");
+  ASSERT_TRUE(
+      base::write_file_atomically(options_.state / "releases/default.json", full + "]", 0600));
+  const auto refused = store_->add_release({"sb-new", "uid", "default", "Leave"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kRateLimited);
+}
+
+TEST_F(Store, KeepsOneFleetKeyForItselfAlone) {
+  open();
+  const auto key = store_->fleet_key();
+  ASSERT_TRUE(key);
+  EXPECT_THAT(*key, SizeIs(32));
+  open();
+  EXPECT_EQ(*store_->fleet_key(), *key);
+  struct stat found{};
+  ASSERT_EQ(::stat((options_.state / "fleet.key").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 07777, 0600u);
+  ASSERT_EQ(::stat(options_.state.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 07777, 0700u);
+}
+
+TEST_F(Store, ShowsTheSameToAReaderBesideIt) {
+  open();
+  write("a.yaml",
+        provider_yaml("default") + "---\n" + sandbox_yaml("b") + "---\n" + sandbox_yaml("a"));
+  write("bad.yaml", "x: 1\n");
+  scan();
+  const StateReader reader(options_.state);
+  const auto sandboxes = reader.sandboxes();
+  ASSERT_TRUE(sandboxes) << sandboxes.error().message;
+  ASSERT_THAT(*sandboxes, SizeIs(2));
+  EXPECT_EQ((*sandboxes)[0], *store_->find_sandbox(kA));
+  EXPECT_EQ(**reader.sandbox(kA), *store_->find_sandbox(kA));
+  EXPECT_FALSE(*reader.sandbox({"default", "none"}));
+  ASSERT_THAT(*reader.providers(), SizeIs(1));
+  EXPECT_EQ(*reader.problems(), store_->problems());
+  EXPECT_EQ(*reader.manifests(), options_.manifests);
+  EXPECT_EQ(*reader.source_of(Kind::kSandbox, kA), (Source{options_.manifests / "a.yaml", 2}));
+  EXPECT_EQ(reader.source_of(Kind::kSandbox, {"default", "none"}).error().code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(StateReader(folder_.path()).sandboxes().error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(Store, SaysWhichStateFileIsBroken) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  ASSERT_TRUE(base::write_file_atomically(options_.state / "sandboxes/default/a.json", "{", 0600));
+  EXPECT_THAT(refusal(), HasSubstr("sandboxes/default/a.json is not JSON; restore it"));
+}
+
+TEST_F(Store, PassesOverALineOfUidsThatWasCutShort) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  store_.reset();
+  const fs::path journal = options_.manifests / ".sandfleet" / "uids.log";
+  ASSERT_TRUE(
+      base::write_file_atomically(journal, *base::read_file(journal) + "{\"kind\":\"Sa", 0644));
+  fs::remove_all(options_.state);
+  open();
+  write("b.yaml", sandbox_yaml("b"));
+  scan();
+  const std::string other = uid("b");
+  EXPECT_EQ(uid(), before);
+  store_.reset();
+  fs::remove_all(options_.state);
+  open();
+  scan();
+  EXPECT_EQ(uid(), before);
+  EXPECT_EQ(uid("b"), other);
+}
+
+// A process that dies before its n-th change on disk, for every n: what was acknowledged is there
+// afterwards, and the same steps taken again end where they would have ended.
+class Crash : public Store, public ::testing::WithParamInterface<int> {
+ protected:
+  struct Step {
+    const char* name;
+    std::function<base::Result<base::Done>(FileStore&)> take;
+  };
+
+  base::Result<base::Done> put_attempt(FileStore& store) {
+    const auto found = store.find_sandbox(kA);
+    CHECK_OK(store.update_metadata(kA, {found->metadata.uid},
+                                   {{std::string(api::kAttemptAnnotation), api::to_text(kAttempt)}},
+                                   {std::string(api::kFinalizer)}));
+    return base::Done{};
+  }
+  base::Result<base::Done> bind(FileStore& store) {
+    const auto found = store.find_sandbox(kA);
+    api::SandboxStatus status;
+    status.sandbox_id = "sb-1";
+    status.epoch = 1;
+    if (found->status == status) return base::Done{};
+    CHECK_OK(store.bind(kA, found->metadata.uid, kAttempt, status));
+    return base::Done{};
+  }
+  base::Result<base::Done> end_by_ttl(FileStore& store) {
+    const auto found = store.find_sandbox({"default", "c"});
+    if (!found) return base::Done{};
+    return store.delete_sandbox({"default", "c"}, found->metadata.uid);
+  }
+  base::Result<base::Done> remove_b(FileStore& store) {
+    remove("b.yaml");
+    CHECK_OK(store.scan_once());
+    clock_.advance(options_.removal_hold);
+    return store.scan_once();
+  }
+  base::Result<base::Done> ask_for_d(FileStore& store) {
+    const auto found = store.find_sandbox({"default", "d"});
+    if (found) {
+      const auto asked = write_request(options_.state, {Request::Kind::kDelete, {"default", "d"}});
+      if (!asked) return asked.error();
+    }
+    return store.scan_once();
+  }
+
+  std::vector<Step> steps() {
+    return {{"scan", [](FileStore& store) { return store.scan_once(); }},
+            {"attempt", [this](FileStore& store) { return put_attempt(store); }},
+            {"bind", [this](FileStore& store) { return bind(store); }},
+            {"ttl", [this](FileStore& store) { return end_by_ttl(store); }},
+            {"remove", [this](FileStore& store) { return remove_b(store); }},
+            {"request", [this](FileStore& store) { return ask_for_d(store); }},
+            {"release",
+             [](FileStore& store) { return store.add_release({"sb-9", "u", "default", "Leave"}); }},
+            {"scan again", [](FileStore& store) { return store.scan_once(); }}};
+  }
+
+  void start_over() {
+    store_.reset();
+    fs::remove_all(options_.manifests);
+    fs::remove_all(options_.state);
+    fs::create_directory(options_.manifests);
+    for (const char* name : {"a", "b", "c", "d"})
+      write(std::string(name) + ".yaml", sandbox_yaml(name));
+  }
+
+  static inline const api::Attempt kAttempt{"0123456789abcdef0123456789abcdef", 1, 0};
+};
+
+constexpr int kShards = 4;  // So that each is short.
+
+TEST_P(Crash, LosesNothingThatWasAcknowledged) {
+  const auto script = steps();
+  for (int deadly = GetParam();; deadly += kShards) {
+    SCOPED_TRACE("dies before change " + std::to_string(deadly));
+    start_over();
+    int changes = 0;
+    options_.before_change = [&](const fs::path&) -> base::Result<base::Done> {
+      if (changes++ < deadly) return base::Done{};
+      return base::error(ErrorCode::kUnavailable, "the process is dead");
+    };
+    std::size_t at = 0;
+    std::string acknowledged_uid;
+    if (auto opened = FileStore::open(options_, clock_)) {
+      store_ = *std::move(opened);
+      while (at < script.size() && script[at].take(*store_)) {
+        if (at == 0) acknowledged_uid = uid();
+        ++at;
+      }
+    }
+    const bool died = changes > deadly;
+    options_.before_change = {};
+    open();
+    ASSERT_FALSE(HasFatalFailure());
+    if (at > 0) EXPECT_EQ(uid(), acknowledged_uid);
+    if (at > 1) EXPECT_EQ(api::attempt_of(store_->find_sandbox(kA)->metadata), kAttempt);
+    if (at > 2) EXPECT_EQ(store_->find_sandbox(kA)->status.sandbox_id, "sb-1");
+    if (at > 3) EXPECT_EQ(uid("c"), "");
+    for (; at < script.size(); ++at) {
+      const auto taken = script[at].take(*store_);
+      ASSERT_TRUE(taken) << script[at].name << ": " << taken.error().message;
+    }
+    settle();
+    EXPECT_EQ(store_->find_sandbox(kA)->status.sandbox_id, "sb-1");
+    EXPECT_THAT(store_->sandboxes(), SizeIs(1));
+    EXPECT_THAT(*store_->releases("default"), SizeIs(1));
+    EXPECT_FALSE(store_->brake());
+    const std::string last = uid();
+    store_.reset();
+    fs::remove_all(options_.state);
+    open();
+    scan();
+    EXPECT_EQ(uid(), last);  // Its UID was durable outside the state folder all along.
+    if (!died) break;
+    ASSERT_LT(deadly, 500);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BeforeEachChange, Crash, ::testing::Range(0, kShards));
+
+}  // namespace
+}  // namespace manifests
