@@ -226,10 +226,10 @@ std::set<std::string> ids_of(const Observation& seen, const std::string& spared)
 bool wants_kill(const Memory& memory, const std::string& id) {
   const auto killed = memory.killed.find(id);
   if (killed == memory.killed.end()) return true;
-  if (memory.listed && memory.listed->started >= killed->second && shows(*memory.listed, id))
+  if (memory.listed && memory.listed->started > killed->second && shows(*memory.listed, id))
     return true;
   const auto got = memory.got.find(id);
-  return got != memory.got.end() && got->second.started >= killed->second &&
+  return got != memory.got.end() && got->second.started > killed->second &&
          got->second.info.has_value();
 }
 
@@ -240,27 +240,44 @@ bool vouched_for(const Memory& memory, const std::string& id) {
          (memory.listed && shows(*memory.listed, id));
 }
 
+// A full list from after the last kill, and after every unanswered create has settled, that shows
+// nothing of it: the step that is still missing.
+std::optional<Action> list_after(const Observation& seen, base::Moment last_kill,
+                                 const std::string& spared) {
+  const auto& listed = seen.memory.listed;
+  if (!listed || listed->started < last_kill) return unless_held(seen, Look{});
+  base::Moment earliest = seen.began;
+  if (seen.wanted.status.sandbox_id.empty())
+    if (const auto ended = unclear_send_ended(seen))
+      earliest = std::max(earliest, *ended + seen.provider->spec.settle);
+  const bool clean = std::ranges::all_of(
+      listed->boxes, [&](const e2b::SandboxInfo& box) { return box.id == spared; });
+  if (clean && listed->started >= earliest) return std::nullopt;
+  return look_list(seen,
+                   seen.wanted.deleting() ? api::reason::kDeleting : api::reason::kTerminating,
+                   "waiting for a complete list that shows nothing of it");
+}
+
 // The next step until nothing of this Sandbox but `spared` is left at the provider, or nothing when
 // that is proven: DELETE answered, GET misses, and a full list is clean.
 std::optional<Action> clear_away(const Observation& seen, const std::string& spared) {
   const Memory& memory = seen.memory;
-  base::Moment list_after = seen.began;
-  for (const auto& id : ids_of(seen, spared)) {
+  const std::set<std::string> ids = ids_of(seen, spared);
+  base::Moment last_kill = {};
+  for (const auto& id : ids) {
     if (!vouched_for(memory, id)) return unless_held(seen, Look{id});
     if (wants_kill(memory, id)) return unless_held(seen, Kill{id});
-    list_after = std::max(list_after, memory.killed.at(id));
+    last_kill = std::max(last_kill, memory.killed.at(id));
   }
-  if (seen.wanted.status.sandbox_id.empty())
-    if (const auto ended = unclear_send_ended(seen))
-      list_after = std::max(list_after, *ended + seen.provider->spec.settle);
-  if (!memory.listed || memory.listed->started < list_after)
-    return look_list(seen,
-                     seen.wanted.deleting() ? api::reason::kDeleting : api::reason::kTerminating,
-                     "waiting for a complete list that shows nothing of it");
-  for (const auto& id : ids_of(seen, spared)) {
+  if (auto look = list_after(seen, last_kill, spared)) return look;
+  for (const auto& id : ids) {
     const auto got = memory.got.find(id);
     if (got == memory.got.end() || got->second.started < memory.killed.at(id))
       return unless_held(seen, Look{id});
+    if (!got->second.info) continue;
+    if (seen.now >= got->second.started + kLookAgain) return unless_held(seen, Look{id});
+    return wait(api::reason::kDeleting, id + " is still there; looking again",
+                got->second.started + kLookAgain - seen.now);
   }
   return std::nullopt;
 }

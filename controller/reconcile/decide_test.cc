@@ -245,7 +245,7 @@ const Case kCases[] = {
     {"kill_what_a_lost_reply_made", deleting(listed(recorded(false), {box("sb-1")})), Kill{"sb-1"}},
     {"kill_before_forgetting", deleting(ready()), Kill{"sb-1"}},
     {"look_at_what_only_the_status_names", deleting(bound({})), Look{"sb-1"}},
-    {"a_kill_is_no_proof", killed(deleting(ready()), "sb-1", kNow), Kill{"sb-1"}},
+    {"a_kill_is_no_proof", killed(deleting(ready()), "sb-1", kNow - 1s), Kill{"sb-1"}},
     {"list_after_the_kill",  // I-DEL
      killed(deleting(listed(ready(), {box("sb-1")}, kNow - 10s)), "sb-1", kNow), Look{}},
     {"get_after_the_kill", killed(deleting(listed(ready(), {})), "sb-1", kNow), Look{"sb-1"}},

@@ -314,7 +314,8 @@ void for_each_scene(const Value& desire,
     }
     const bool no_executor = seen.memory.executor.kind == ExecutorView::Kind::kUnknown;
     const bool calm = at.back() == 0;
-    if (no_executor || (calm && !seen.wanted.status.sandbox_id.empty())) visit(name, scene::looked(seen));
+    if (no_executor || (calm && !seen.wanted.status.sandbox_id.empty()))
+      visit(name, scene::looked(seen));
     std::size_t i = 0;
     while (i < at.size() && ++at[i] == kAll[i]->size()) at[i++] = 0;
     if (i == at.size()) return;
@@ -342,7 +343,8 @@ TEST_P(Safety, HoldsForEveryStateDeletionAndPolicy) {
   EXPECT_EQ(failures, 0u);
   // The rules are only worth what the scenes reach.
   static const std::set<std::string_view> kReached[] = {
-      {"Create", "Bind", "Kill", "RemoveFinalizer", "Pause", "Connect", "Prepare", "RecordIncarnation"},
+      {"Create", "Bind", "Kill", "RemoveFinalizer", "Pause", "Connect", "Prepare",
+       "RecordIncarnation"},
       {"Create", "Bind", "Kill", "RemoveFinalizer", "Pause", "RecordPausedBy"},
       {"Kill", "RemoveFinalizer", "RecordEnding", "RecordTerminated"}};
   for (const auto& name : kReached[GetParam()]) EXPECT_TRUE(picked.contains(name)) << name;
