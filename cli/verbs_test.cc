@@ -1,0 +1,381 @@
+#include "cli/verbs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "cli/folder_backend.h"
+#include "cli/reference.h"
+#include "libs/base/crypto.h"
+#include "libs/base/files.h"
+#include "libs/base/strings.h"
+#include "libs/base/testing/fake_clock.h"
+#include "libs/manifests/file_store.h"
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr std::string_view kDemo =
+    "# The one that we show.\n"
+    "apiVersion: sandfleet.dev/v1alpha1\n"
+    "kind: Sandbox\n"
+    "metadata: {name: demo}\n"
+    "spec:\n"
+    "  template: {id: base}\n"
+    "  desiredState: Running   # or Paused\n";
+constexpr std::string_view kTwo =
+    "apiVersion: sandfleet.dev/v1alpha1\n"
+    "kind: Sandbox\n"
+    "metadata: {name: first}\n"
+    "spec:\n"
+    "  template: {id: base}\n"
+    "---\n"
+    "apiVersion: sandfleet.dev/v1alpha1\n"
+    "kind: Sandbox\n"
+    "metadata: {name: second, namespace: team}\n"
+    "spec:\n"
+    "  template: {id: base}\n";
+
+// A manifest folder and a state folder with the real store over them, and a person at a terminal.
+// While the person waits, the store scans and `controller` plays the reconciler.
+class Verbs : public testing::Test {
+ protected:
+  Verbs() {
+    fs::create_directories(manifests_);
+    put("demo.yaml", kDemo);
+    auto opened = manifests::FileStore::open({.manifests = manifests_, .state = state_}, clock_);
+    EXPECT_TRUE(opened) << opened.error().message;
+    store_ = *std::move(opened);
+    scan();
+  }
+  ~Verbs() override {
+    store_.reset();
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+
+  void put(const std::string& name, std::string_view text) {
+    ASSERT_TRUE(base::write_file_atomically(manifests_ / name, text, 0644));
+  }
+  std::string text_of(const std::string& name) { return *base::read_file(manifests_ / name); }
+  void scan() {
+    const auto scanned = store_->scan_once();
+    ASSERT_TRUE(scanned) << scanned.error().message;
+  }
+
+  // One line as a person types it, the state folder apart.
+  int type(const std::vector<std::string>& line, const std::string& piped = "") {
+    out_.str("");
+    err_.str("");
+    std::istringstream in(piped);
+    FolderBackend backend(state_);
+    const Terminal terminal{out_, err_, in, clock_, [this](base::Milliseconds time) {
+                              clock_.advance(time);
+                              scan();
+                              if (controller) controller();
+                              return --looks_left_ > 0;
+                            }};
+    Options options;
+    int ended = -1;
+    base::Flags flags("sandfleet", "");
+    for (const auto& verb : verbs()) {
+      auto& command = flags.command(verb.name, verb.about,
+                                    [&] { return run(verb, options, backend, terminal); });
+      add_flags(command, verb, options);
+    }
+    std::vector<const char*> words = {"sandfleet"};
+    for (const auto& word : line) words.push_back(word.c_str());
+    ended = flags.parse(static_cast<int>(words.size()), words.data()).value_or(-1);
+    return ended;
+  }
+
+  // What the reconciler would report.
+  void report(const api::Key& key, const std::string& type, const std::string& reason) {
+    const auto sandbox = store_->find_sandbox(key);
+    if (!sandbox) return;
+    auto status = sandbox->status;
+    status.observed_generation = sandbox->metadata.generation;
+    status.state = reason;
+    status.conditions.clear();
+    api::set_condition(status.conditions,
+                       {type, "True", reason, "", sandbox->metadata.generation, clock_.wall()});
+    const auto written = store_->update_status(key, {sandbox->metadata.uid}, status);
+    ASSERT_TRUE(written) << written.error().message;
+  }
+
+  base::FakeClock clock_;
+  fs::path root_ = fs::temp_directory_path() / ("sandfleet-cli-" + base::random_hex(8));
+  fs::path manifests_ = root_ / "manifests", state_ = root_ / "state";
+  std::unique_ptr<manifests::FileStore> store_;
+  std::ostringstream out_, err_;
+  int looks_left_ = 1000;
+  std::function<void()> controller;
+  const api::Key demo_{"default", "demo"};
+};
+
+TEST_F(Verbs, GetListsTheNamespaceThatIsAskedFor) {
+  put("two.yaml", kTwo);
+  scan();
+  EXPECT_EQ(type({"get"}), kDone);
+  EXPECT_THAT(out_.str(), StartsWith("NAME "));
+  EXPECT_THAT(out_.str(), HasSubstr("\ndemo "));
+  EXPECT_THAT(out_.str(), HasSubstr("\nfirst "));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("second")));
+  EXPECT_EQ(type({"get", "sfb", "-n", "team"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("\nsecond "));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("demo")));
+  EXPECT_EQ(type({"get", "sandboxes", "-A"}), kDone);
+  EXPECT_THAT(out_.str(), StartsWith("NAMESPACE "));
+  EXPECT_THAT(out_.str(), HasSubstr("\nteam        second "));
+}
+
+TEST_F(Verbs, GetPrintsOneObjectAsItselfAndSeveralAsAList) {
+  EXPECT_EQ(type({"get", "sandbox/demo", "-o", "json"}), kDone);
+  const auto one = base::parse_json(out_.str());
+  ASSERT_TRUE(one) << out_.str();
+  EXPECT_EQ((*one)["metadata"]["name"], "demo");
+  EXPECT_EQ(type({"get", "-o", "json"}), kDone);
+  const auto all = base::parse_json(out_.str());
+  ASSERT_TRUE(all) << out_.str();
+  EXPECT_EQ((*all)["items"].size(), 1u);
+  EXPECT_EQ(type({"get", "demo", "-o", "yaml"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("\nkind: Sandbox\n"));
+}
+
+TEST_F(Verbs, GetNamesWhatIsNotThere) {
+  EXPECT_EQ(type({"get", "demo", "nobody"}), kNotFound);
+  EXPECT_EQ(err_.str(), "sandfleet: no Sandbox \"nobody\" in namespace default\n");
+  EXPECT_EQ(type({"get", "sfp", "nobody"}), kNotFound);
+  EXPECT_EQ(err_.str(), "sandfleet: no SandboxProvider \"nobody\"\n");
+  EXPECT_EQ(type({"get", "sfp"}), kDone);
+  EXPECT_EQ(err_.str(), "No resources found.\n");
+}
+
+TEST_F(Verbs, GetWarnsOfManifestsThatAreBroken) {
+  put("broken.yaml", "kind: [");
+  scan();
+  EXPECT_EQ(type({"get"}), kDone);
+  EXPECT_THAT(err_.str(), StartsWith("warning: "));
+  EXPECT_THAT(err_.str(), HasSubstr("broken.yaml:1"));
+  EXPECT_THAT(out_.str(), HasSubstr("\ndemo "));
+}
+
+TEST_F(Verbs, WatchPrintsTheHeadingsOnceAndThenEachChange) {
+  looks_left_ = 5;
+  bool reported = false;
+  controller = [&] {
+    if (!std::exchange(reported, true)) report(demo_, "Ready", "Running");
+  };
+  EXPECT_EQ(type({"get", "-w"}), kDone);
+  const auto lines = base::split(out_.str(), '\n');
+  ASSERT_EQ(lines.size(), 4u) << out_.str();
+  EXPECT_THAT(lines[0], StartsWith("NAME "));
+  EXPECT_THAT(lines[1], StartsWith("demo"));
+  EXPECT_THAT(lines[1], HasSubstr("Unknown"));
+  EXPECT_THAT(lines[2], HasSubstr("True"));
+}
+
+TEST_F(Verbs, WatchSaysWhatIsGone) {
+  looks_left_ = 40;
+  fs::remove(manifests_ / "demo.yaml");
+  put("other.yaml", kTwo);
+  EXPECT_EQ(type({"get", "-w"}), kDone);
+  EXPECT_THAT(err_.str(), HasSubstr("default/demo is gone\n"));
+}
+
+TEST_F(Verbs, DescribeShowsOriginAndOwnEvents) {
+  store_->record_event(*store_->find_sandbox(demo_), {"Normal", "Ready", "Prepare", "it answers"});
+  EXPECT_EQ(type({"describe", "demo"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("Declared in:      " + (manifests_ / "demo.yaml").string()));
+  EXPECT_THAT(out_.str(), HasSubstr("it answers"));
+  EXPECT_EQ(type({"describe", "nobody"}), kNotFound);
+}
+
+TEST_F(Verbs, EventsAreCountedAndFilteredByName) {
+  for (int i = 0; i < 3; ++i) {
+    store_->record_event(*store_->find_sandbox(demo_),
+                         {"Normal", "Ready", "Prepare", "it answers"});
+  }
+  EXPECT_EQ(type({"events"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("sandbox/demo   3       it answers\n"));
+  EXPECT_EQ(type({"events", "other"}), kDone);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(type({"events", "-o", "json"}), kDone);
+  EXPECT_EQ((*base::parse_json(out_.str()))["items"][0]["count"], 3);
+}
+
+TEST_F(Verbs, PauseEditsOneWordAndKeepsTheComments) {
+  EXPECT_EQ(type({"pause", "demo"}), kDone);
+  EXPECT_EQ(out_.str(),
+            "sandbox/demo desiredState Paused in " + (manifests_ / "demo.yaml").string() + "\n");
+  std::string expected(kDemo);
+  expected.replace(expected.find("Running"), 7, "Paused");
+  EXPECT_EQ(text_of("demo.yaml"), expected);
+  EXPECT_EQ(type({"resume", "demo"}), kDone);
+  EXPECT_EQ(text_of("demo.yaml"), kDemo);
+}
+
+TEST_F(Verbs, PauseFindsTheRightDocument) {
+  put("two.yaml", kTwo);
+  scan();
+  std::string expected(kTwo);
+  expected.insert(expected.rfind("  template"), "  desiredState: Paused\n");
+  EXPECT_EQ(type({"pause", "second", "-n", "team"}), kDone);
+  EXPECT_EQ(text_of("two.yaml"), expected);
+}
+
+TEST_F(Verbs, PauseRefusesWhatCannotBeEditedInPlace) {
+  put("flow.yaml",
+      "{apiVersion: sandfleet.dev/v1alpha1, kind: Sandbox, metadata: {name: flow}, "
+      "spec: {template: {id: base}}}\n");
+  scan();
+  const auto before = text_of("flow.yaml");
+  EXPECT_EQ(type({"pause", "flow"}), kRefused);
+  EXPECT_THAT(err_.str(), HasSubstr("edit the file by hand"));
+  EXPECT_EQ(text_of("flow.yaml"), before);
+}
+
+TEST_F(Verbs, PauseWaitsUntilThisWishWasSeen) {
+  controller = [&] {
+    if (store_->find_sandbox(demo_)->spec.desired_state == api::DesiredState::kPaused) {
+      report(demo_, "Paused", "Paused");
+    }
+  };
+  EXPECT_EQ(type({"pause", "demo", "--wait"}), kDone) << err_.str();
+  EXPECT_THAT(err_.str(), HasSubstr("waiting for sandbox/demo: the controller has not taken"));
+}
+
+TEST_F(Verbs, WaitingEndsWithTheTimeoutAndSaysWhatIsMissing) {
+  EXPECT_EQ(type({"pause", "demo", "--wait", "--timeout", "3"}), kTimedOut);
+  EXPECT_THAT(err_.str(), HasSubstr("sandbox/demo: not so after 3s: "));
+  EXPECT_THAT(err_.str(), EndsWith("is the controller running?\n"));
+}
+
+TEST_F(Verbs, WaitingEndsWhenOnlyAChangeCanHelp) {
+  controller = [&] { report(demo_, "Stalled", "TemplateNotFound"); };
+  EXPECT_EQ(type({"resume", "demo", "--wait"}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("is stalled: Stalled=True TemplateNotFound"));
+}
+
+TEST_F(Verbs, TerminateAsksForTheEnd) {
+  EXPECT_EQ(type({"terminate", "sandbox/demo"}), kDone);
+  EXPECT_THAT(text_of("demo.yaml"), HasSubstr("desiredState: Terminated   # or Paused"));
+}
+
+TEST_F(Verbs, NamesAreNeededAndProvidersAreNotForThese) {
+  EXPECT_EQ(type({"pause"}), kUsage);
+  EXPECT_EQ(err_.str(), "sandfleet: pause needs a name: sandfleet pause NAME\n");
+  EXPECT_EQ(type({"delete", "sfp", "default"}), kUsage);
+  EXPECT_EQ(type({"resume", "nobody"}), kNotFound);
+}
+
+TEST_F(Verbs, DeleteKeepsTheManifestAndTheObjectStaysAway) {
+  EXPECT_EQ(type({"delete", "demo", "--wait"}), kDone) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("demo.yaml stays, and is passed over until it changes"));
+  EXPECT_EQ(text_of("demo.yaml"), kDemo);
+  scan();
+  EXPECT_EQ(store_->find_sandbox(demo_), nullptr);
+}
+
+TEST_F(Verbs, ApplyingTheSameAgainBringsBackWhatWasDeleted) {
+  const auto uid = store_->find_sandbox(demo_)->metadata.uid;
+  EXPECT_EQ(type({"delete", "demo", "--wait"}), kDone) << err_.str();
+  EXPECT_EQ(type({"apply", "-f", (manifests_ / "demo.yaml").string()}), kDone) << err_.str();
+  scan();
+  ASSERT_NE(store_->find_sandbox(demo_), nullptr);
+  EXPECT_NE(store_->find_sandbox(demo_)->metadata.uid, uid);
+}
+
+TEST_F(Verbs, DeleteRemovesTheManifestWhenAsked) {
+  EXPECT_EQ(type({"delete", "demo", "--remove-manifest", "--wait"}), kDone) << err_.str();
+  EXPECT_FALSE(fs::exists(manifests_ / "demo.yaml"));
+  EXPECT_EQ(store_->find_sandbox(demo_), nullptr);
+}
+
+TEST_F(Verbs, DeleteRefusesToRemoveAManifestThatHoldsMore) {
+  put("two.yaml", kTwo);
+  scan();
+  EXPECT_EQ(type({"delete", "first", "--remove-manifest"}), kRefused);
+  EXPECT_THAT(err_.str(), HasSubstr("declares 2 objects, so it is not removed"));
+  EXPECT_EQ(text_of("two.yaml"), kTwo);
+  scan();
+  EXPECT_FALSE(store_->find_sandbox({"default", "first"})->deleting());
+}
+
+TEST_F(Verbs, DeleteHandsThePolicyOn) {
+  ASSERT_TRUE(store_->update_metadata(demo_, {store_->find_sandbox(demo_)->metadata.uid}, {},
+                                      {std::string(api::kFinalizer)}));
+  EXPECT_EQ(type({"delete", "demo", "--policy", "Leave"}), kDone);
+  scan();
+  const auto sandbox = store_->find_sandbox(demo_);
+  ASSERT_TRUE(sandbox && sandbox->deleting());
+  EXPECT_EQ(sandbox->spec.deletion_policy, api::DeletionPolicy::kLeave);
+}
+
+TEST_F(Verbs, ApplyPutsAFileIntoTheFolder) {
+  const fs::path file = root_ / "new.yaml";
+  ASSERT_TRUE(base::write_file_atomically(
+      file,
+      "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: new}\n"
+      "spec: {template: {id: base}}\n",
+      0644));
+  controller = [&] { report({"default", "new"}, "Ready", "Running"); };
+  EXPECT_EQ(type({"apply", "-f", file.string(), "--wait"}), kDone) << err_.str();
+  EXPECT_EQ(out_.str(), "sandbox/new applied in " + (manifests_ / "new.yaml").string() + "\n");
+}
+
+TEST_F(Verbs, ApplyNamesAPipedManifestByItsObject) {
+  EXPECT_EQ(type({"apply", "-f", "-"},
+                 "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: piped}\n"
+                 "spec: {template: {id: base}}\n"),
+            kDone)
+      << err_.str();
+  EXPECT_TRUE(fs::exists(manifests_ / "piped.yaml"));
+}
+
+TEST_F(Verbs, ApplyShowsWhatIsWrongAndChangesNothing) {
+  EXPECT_EQ(type({"apply", "-f", "-"},
+                 "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: bad}\n"
+                 "spec: {template: {id: base}, desiredState: Pause}\n"),
+            kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("stdin.yaml:4:"));
+  EXPECT_THAT(err_.str(), HasSubstr("spec.desiredState"));
+  EXPECT_FALSE(fs::exists(manifests_ / "bad.yaml"));
+  EXPECT_EQ(type({"apply", "-f", (root_ / "missing.yaml").string()}), kNotFound);
+}
+
+TEST_F(Verbs, AFolderThatIsNoStateFolderIsNamed) {
+  state_ = root_;
+  EXPECT_EQ(type({"get"}), kNotFound);
+  EXPECT_THAT(err_.str(), HasSubstr("is no state folder of a controller"));
+}
+
+TEST(Flags, AreRefusedWithUsage) {
+  base::Flags flags("sandfleet get", "");
+  Options options;
+  add_flags(flags, verbs()[0], options);
+  const char* line[] = {"sandfleet", "-o", "xml"};
+  EXPECT_EQ(flags.parse(3, line), kUsage);
+}
+
+// SANDFLEET_UPDATE_DOCS=1 writes the page anew.
+TEST(Reference, IsThePageInTheDocumentation) {
+  const fs::path page = fs::path(SANDFLEET_SOURCE) / "docs/cli.md";
+  if (std::getenv("SANDFLEET_UPDATE_DOCS") != nullptr) {
+    ASSERT_TRUE(base::write_file_atomically(page, reference(), 0644));
+  }
+  const auto written = base::read_file(page);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(*written, reference()) << "run this test with SANDFLEET_UPDATE_DOCS=1";
+}
+
+}  // namespace
+}  // namespace cli
