@@ -454,6 +454,20 @@ TEST_F(E2bClient, StartExtendReportsEveryFailure) {
   }
 }
 
+// The provider's own limits are 70 s, and 80 s for a pause: who gives up earlier leaves a sandbox
+// in doubt, or destroys it.
+TEST_F(E2bClient, OutlivesTheProvidersOwnLimits) {
+  provide({});
+  (void)client_.create(wanted(), {});
+  EXPECT_GE(transport_.last_timeout(), Seconds(90));
+  (void)client_.connect("i1", Seconds(60), {});
+  EXPECT_GE(transport_.last_timeout(), Seconds(90));
+  (void)client_.pause("i1", {});
+  EXPECT_GE(transport_.last_timeout(), Seconds(90));
+  (void)client_.get("i1", {});
+  EXPECT_LE(transport_.last_timeout(), Seconds(30));
+}
+
 // --- Secrets.
 
 // Every verb against every bad answer, each of which repeats the key and a token: none may come

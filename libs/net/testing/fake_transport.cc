@@ -57,6 +57,11 @@ std::vector<Request> FakeTransport::requests() const {
   return requests_;
 }
 
+Milliseconds FakeTransport::last_timeout() const {
+  std::lock_guard lock(mutex_);
+  return last_timeout_;
+}
+
 std::size_t FakeTransport::count(std::string_view method, std::string_view part_of_url) const {
   std::lock_guard lock(mutex_);
   return std::count_if(requests_.begin(), requests_.end(), [&](const Request& request) {
@@ -87,6 +92,10 @@ base::Result<Answer, Failure> FakeTransport::ask(const Request& request, std::st
 
 Reply FakeTransport::play_out(const Request& request, const Sink& sink, Milliseconds timeout,
                               std::stop_token stop) {
+  {
+    std::lock_guard lock(mutex_);
+    last_timeout_ = timeout;
+  }
   TRY(const Answer answer, ask(request, stop));
   const auto hang = [&](Milliseconds time) -> std::optional<Failure> {
     const bool stopped = wait_or_stop(std::min(time, timeout), stop);

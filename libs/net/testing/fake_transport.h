@@ -19,6 +19,7 @@ class FakeTransport final : public Transport {
 
   void play(Handler handler);
   std::vector<Request> requests() const;
+  base::Milliseconds last_timeout() const;  // Of the newest send, start or stream.
   std::size_t count(std::string_view method, std::string_view part_of_url = {}) const;
 
   Reply send(const Request& request, base::Milliseconds timeout, std::stop_token stop) override;
@@ -34,6 +35,7 @@ class FakeTransport final : public Transport {
   mutable std::mutex mutex_;
   Handler handler_;
   std::vector<Request> requests_;
+  base::Milliseconds last_timeout_{0};
   std::stop_source closing_;
   std::list<std::jthread> started_;
 };
