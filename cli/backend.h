@@ -1,6 +1,6 @@
 #pragma once
 
-#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +14,10 @@ struct Removal {
   bool remove_manifest = false;                    // Also the file, when it holds nothing else.
 };
 
-// What was asked for, for the person who asked: "sandbox/demo paused in demo.yaml".
+// What was asked for, in words for the person who asked; of apply also what is then to come.
 struct Asked {
   std::string what;
-  std::vector<api::Key> sandboxes = {};
+  std::map<api::Key, api::SandboxSpec> sandboxes = {};
 };
 
 // Where the resources are: a state folder now, a cluster by and by. Everything is read anew on each

@@ -73,9 +73,8 @@ Result<Asked> FolderBackend::set_desired_state(const api::Key& key, api::Desired
     return base::error(ErrorCode::kConflict, source.file.string(), ": ", edited.error().message);
   }
   if (!edited) return edited.error();
-  return Asked{
-      title(key) + " desiredState " + std::string(to_word(state)) + " in " + source.file.string(),
-      {key}};
+  return Asked{title(key) + " desiredState " + std::string(to_word(state)) + " in " +
+               source.file.string()};
 }
 
 Result<Asked> FolderBackend::apply(const std::string& name, const std::string& text,
@@ -101,7 +100,8 @@ Result<Asked> FolderBackend::apply(const std::string& name, const std::string& t
     asked.what += base::lower(to_word(object.kind)) + "/" + object.key.name + " applied in " +
                   (folder / file).string();
     if (object.kind != manifests::Kind::kSandbox) continue;
-    asked.sandboxes.push_back(object.key);
+    TRY(const auto sandbox, api::sandbox_from_json(object.object));
+    asked.sandboxes.emplace(object.key, sandbox.spec);
     // The same text again asks for what was deleted while its manifest stayed.
     if (!before || *before != text) continue;
     TRY(const auto present, reader_.sandbox(object.key));
@@ -120,7 +120,7 @@ Result<Asked> FolderBackend::remove(const api::Key& key, const Removal& removal)
                                              .key = key,
                                              .uid = present->metadata.uid,
                                              .policy = removal.policy}));
-  Asked asked{title(key) + " deletion requested", {key}};
+  Asked asked{title(key) + " deletion requested"};
   std::error_code failed;
   if (!source || !fs::exists(source->file, failed)) return asked;
   if (!removal.remove_manifest) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+
 #include "cli/backend.h"
 #include "libs/manifests/state_reader.h"
 

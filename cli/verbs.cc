@@ -308,13 +308,10 @@ int apply(const Call& call) {
   if (!asked) return fail(asked.error(), call.terminal.err);
   call.terminal.out << asked->what << "\n" << std::flush;
   int worst = kDone;
-  for (const auto& key : asked->sandboxes) {
+  for (const auto& [key, spec] : asked->sandboxes) {
     if (!call.options.wait) break;
-    // Its own wish, as the controller has it once it has taken the file.
-    const int ended = wait_for(call, key, [](const auto& sandbox) {
-      return progress_to(sandbox ? sandbox->spec.desired_state : api::DesiredState::kRunning,
-                         sandbox);
-    });
+    const int ended = wait_for(
+        call, key, [&spec = spec](const auto& sandbox) { return progress_to(spec, sandbox); });
     worst = std::max(worst, ended);
   }
   return worst;

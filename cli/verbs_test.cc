@@ -332,6 +332,18 @@ TEST_F(Verbs, ApplyPutsAFileIntoTheFolder) {
   EXPECT_EQ(out_.str(), "sandbox/new applied in " + (manifests_ / "new.yaml").string() + "\n");
 }
 
+TEST_F(Verbs, ApplyWaitsForTheNewSpecAlthoughTheOldOneIsReady) {
+  report(demo_, "Ready", "Running");
+  std::string edited(kDemo);
+  edited += "  keepAlive: {timeoutSeconds: 600}\n";
+  const fs::path file = root_ / "demo.yaml";
+  ASSERT_TRUE(base::write_file_atomically(file, edited, 0644));
+  controller = [&] { report(demo_, "Ready", "Running"); };
+  EXPECT_EQ(type({"apply", "-f", file.string(), "--wait"}), kDone) << err_.str();
+  EXPECT_THAT(err_.str(), HasSubstr("the controller has not taken the change yet"));
+  EXPECT_EQ(store_->find_sandbox(demo_)->spec.keep_alive.timeout, base::Seconds(600));
+}
+
 TEST_F(Verbs, ApplyNamesAPipedManifestByItsObject) {
   EXPECT_EQ(type({"apply", "-f", "-"},
                  "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: piped}\n"

@@ -45,6 +45,13 @@ Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>
   return {Verdict::kNotYet, ready == nullptr ? "it has no condition yet" : in_words(*ready)};
 }
 
+Progress progress_to(const api::SandboxSpec& wished, const std::optional<api::Sandbox>& sandbox) {
+  if (sandbox && sandbox->spec != wished) {
+    return {Progress::Verdict::kNotYet, "the controller has not taken the change yet"};
+  }
+  return progress_to(wished.desired_state, sandbox);
+}
+
 Progress progress_to_absence(const std::string& uid, const std::optional<api::Sandbox>& sandbox) {
   using Verdict = Progress::Verdict;
   if (!sandbox || sandbox->metadata.uid != uid) return {Verdict::kReached, ""};

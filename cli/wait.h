@@ -18,6 +18,9 @@ struct Progress {
 // The controller has taken the wish, seen this generation, and the sandbox is as wished.
 Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>& sandbox);
 
+// The same of a whole spec.
+Progress progress_to(const api::SandboxSpec& wished, const std::optional<api::Sandbox>& sandbox);
+
 // The object of that UID is no more; another of its name does not count.
 Progress progress_to_absence(const std::string& uid, const std::optional<api::Sandbox>& sandbox);
 
