@@ -3,6 +3,7 @@
 #include "libs/aio/http_client.h"
 #include "libs/aio/loop.h"
 #include "libs/base/json.h"
+#include "libs/base/strings.h"
 #include "libs/base/time.h"
 
 namespace local_e2b {
@@ -106,7 +107,7 @@ aio::Task<base::Result<std::string>> LocalBoxHost::init(BoxRecord box, EnvdInit 
     co_return base::error(base::ErrorCode::kUnavailable, "envd refused /init with status ",
                           std::to_string(reply.status), ": ", reply.body);
   for (const auto& [name, value] : reply.fields)
-    if (name == "X-Envd-Version" || name == "x-envd-version") co_return value;
+    if (base::equal_ignoring_case(name, "X-Envd-Version")) co_return value;
   co_return base::error(base::ErrorCode::kUnavailable, "envd did not tell its version");
 }
 
