@@ -167,6 +167,17 @@ TEST(Crds, FillInTheDefaultsThatTheStructsHave) {
   EXPECT_EQ(reading.objects[0].key, (api::Key{"x", "web"}));
 }
 
+TEST(Patterns, NeverMeetTextLongerThanTheSchemaAllows) {
+  const std::string head = "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata:\n  name: ";
+  const std::string tail = "\nspec:\n  template:\n    id: ";
+  for (const std::string& text : {head + "a" + tail + std::string(900'000, 'x'),
+                                  head + std::string(900'000, 'a') + tail + "b"}) {
+    const Reading reading = read_manifest(text, "F", "default");
+    ASSERT_EQ(reading.problems.size(), 1u);
+    EXPECT_NE(to_text(reading.problems[0]).find("has 900000; shorten it"), std::string::npos);
+  }
+}
+
 TEST(Secrets, AreDecodedAndNeverPrinted) {
   const Reading reading = read_manifest(
       content_of(fs::path(SANDFLEET_SOURCE) / "tests/corpus/good/secret.yaml"), "F", "default");

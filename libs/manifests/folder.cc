@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/manifests/yaml.h"
 
@@ -85,7 +86,11 @@ FolderReader::Known FolderReader::read(const std::string& name) const {
     return {{}, false, unreadable(name, content.error().message)};
   // A file that is too large fails in the reader, which says so.
   const std::string text = content ? *content : std::string(kFileBytesMax + 1, ' ');
-  read.reading = std::make_shared<const Reading>(read_manifest(text, name, space_));
+  read.digest = base::sha256(text);
+  if (known != known_.end() && known->second.digest == read.digest)
+    read.reading = known->second.reading;
+  else
+    read.reading = std::make_shared<const Reading>(read_manifest(text, name, space_));
   return read;
 }
 

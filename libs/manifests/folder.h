@@ -32,6 +32,7 @@ class FolderReader {
     Stamp stamp;
     bool settled = false;  // So old when it was read that a later change must show in the stamp.
     std::shared_ptr<const Reading> reading;
+    std::string digest = {};  // Of the content: a file that was only touched is not parsed again.
   };
   base::Result<std::vector<std::string>> names() const;
   Known read(const std::string& name) const;

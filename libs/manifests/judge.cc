@@ -12,7 +12,9 @@ namespace manifests {
 
 using base::Json;
 
-Judge::Judge(const Json& schema) : schema_(std::make_unique<valijson::Schema>()) {
+Judge::Judge(const Json& schema)
+    : schema_(std::make_unique<valijson::Schema>()),
+      validator_(std::make_unique<valijson::Validator>()) {
   valijson::SchemaParser parser;
   parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema), *schema_);
 }
@@ -20,11 +22,11 @@ Judge::Judge(const Json& schema) : schema_(std::make_unique<valijson::Schema>())
 Judge::~Judge() = default;
 
 std::string Judge::objection(const Json& value) const {
+  std::lock_guard lock(mutex_);
   try {
-    valijson::Validator validator;
     valijson::ValidationResults results;
     const valijson::adapters::NlohmannJsonAdapter target(value);
-    if (validator.validate(*schema_, target, &results)) return "";
+    if (validator_->validate(*schema_, target, &results)) return "";
     valijson::ValidationResults::Error error;
     if (!results.popError(error)) return "no reason given";
     return base::join(error.context, "") + " " + error.description;

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "libs/base/json.h"
 
 namespace valijson {
 class Schema;
-}
+class Validator;
+}  // namespace valijson
 
 namespace manifests {
 
@@ -23,6 +25,8 @@ class Judge {
 
  private:
   std::unique_ptr<valijson::Schema> schema_;
+  mutable std::mutex mutex_;  // Of the validator, which keeps the patterns it compiled.
+  std::unique_ptr<valijson::Validator> validator_;
 };
 
 }  // namespace manifests

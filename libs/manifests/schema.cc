@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
+#include <mutex>
 #include <regex>
 #include <set>
 
@@ -57,6 +59,15 @@ std::string word_for_type(const Json& value) {
   if (value.is_boolean()) return "the truth value " + base::to_text(value);
   if (value.is_null()) return "nothing";
   return "the number " + base::to_text(value);
+}
+
+// Each pattern of the schemas once: making one takes longer than using it.
+const std::regex& compiled(const std::string& pattern) {
+  static std::mutex mutex;
+  static std::map<std::string, std::regex> known;
+  std::lock_guard lock(mutex);
+  const auto found = known.find(pattern);
+  return found != known.end() ? found->second : known.emplace(pattern, pattern).first->second;
 }
 
 std::string cure_for_pattern(const std::string& pattern) {
@@ -178,8 +189,11 @@ class Inspector {
       return;
     }
     limit(schema, "maxLength", letters, "characters", pointer);
+    // std::regex recurses with the length of what it reads, so nothing too long may reach it.
+    if (letters > static_cast<std::size_t>(base::integer_at(schema, "maxLength").value_or(0)))
+      return;
     const auto pattern = base::text_at(schema, "pattern");
-    if (pattern && !std::regex_search(text, std::regex(*pattern)))
+    if (pattern && !std::regex_search(text, compiled(*pattern)))
       add(pointer, "must match " + *pattern + ", is " + quoted(value), cure_for_pattern(*pattern));
     if (base::text_at(schema, "format") == "date-time" && !base::parse_rfc3339(text))
       add(pointer, "must be a time, is " + quoted(value), "write it like 2026-11-29T17:46:31Z");
