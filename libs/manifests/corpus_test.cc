@@ -173,7 +173,7 @@ TEST(Patterns, NeverMeetTextLongerThanTheSchemaAllows) {
   for (const std::string& text : {head + "a" + tail + std::string(900'000, 'x'),
                                   head + std::string(900'000, 'a') + tail + "b"}) {
     const Reading reading = read_manifest(text, "F", "default");
-    ASSERT_EQ(reading.problems.size(), 1u);
+    ASSERT_FALSE(reading.problems.empty());
     EXPECT_NE(to_text(reading.problems[0]).find("has 900000; shorten it"), std::string::npos);
   }
 }

@@ -40,7 +40,7 @@ Result<Done> FolderGuard::attach(bool fresh) {
   TRY(auto identity, IdentityFolder::open(options_.manifests, layout_.state / "identity", disk_));
   identity_.emplace(std::move(identity));
   TRY(const auto fleet_id, choose_fleet_id());
-  facts_.fleet_id = fleet_id;
+  if (facts_.fleet_id.empty()) facts_.fleet_id = fleet_id;  // Others read it once it is there.
   CHECK_OK(claim(place));
   return recover(fresh);
 }
