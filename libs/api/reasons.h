@@ -23,7 +23,7 @@ inline constexpr std::string_view kCredentialsValid =
 
 namespace reason {
 // The sandbox does what its spec asks.
-inline constexpr std::string_view kReady = "Ready";
+inline constexpr std::string_view kReady = "Ready";            // It can be used.
 inline constexpr std::string_view kRunning = "Running";        // It runs.
 inline constexpr std::string_view kPaused = "Paused";          // It is paused, as asked.
 inline constexpr std::string_view kTerminated = "Terminated";  // It was ended for good.
@@ -72,11 +72,14 @@ inline constexpr std::string_view kImmutableFieldChanged =
 
 // Why it ended.
 inline constexpr std::string_view kEndedByUser = "EndedByUser";  // desiredState: Terminated.
-inline constexpr std::string_view kShutdownTimeReached = "ShutdownTimeReached";
-inline constexpr std::string_view kMaxLifetimeReached = "MaxLifetimeReached";
+inline constexpr std::string_view kShutdownTimeReached =
+    "ShutdownTimeReached";  // lifecycle.shutdownTime has come.
+inline constexpr std::string_view kMaxLifetimeReached =
+    "MaxLifetimeReached";  // lifecycle.maxLifetimeSeconds are over.
 
 // Credentials of a provider.
-inline constexpr std::string_view kCredentialsAccepted = "CredentialsAccepted";
+inline constexpr std::string_view kCredentialsAccepted =
+    "CredentialsAccepted";  // The API key works.
 }  // namespace reason
 
 }  // namespace api

@@ -25,6 +25,11 @@ TEST(Docs, OfConditionsListTheWholeCatalogue) {
       << "docs/conditions.md is stale; " << kCure;
 }
 
+TEST(Docs, GiveEveryReasonAMeaning) {
+  const std::string page = conditions_page(content_of("libs/api/reasons.h"));
+  EXPECT_EQ(page.find("` |  |"), std::string::npos) << page;
+}
+
 TEST(Docs, ReadTheCatalogueAcrossLines) {
   EXPECT_EQ(conditions_page(
                 "namespace condition {\ninline constexpr std::string_view kA = \"A\";  // One.\n"
