@@ -42,7 +42,7 @@ Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
           },
       .missed =
           [&](const std::string& uid) {
-            memories.update(uid, [&](Memory& memory) { memory.changed = clock.now(); });
+            memories.update(uid, [&](Memory& memory) { outdate(memory, clock.now()); });
             for (const auto& sandbox : store.sandboxes())
               if (sandbox->metadata.uid == uid) queue.add(sandbox->metadata.key);
           }};

@@ -236,7 +236,7 @@ bool wants_kill(const Memory& memory, const std::string& id) {
 // A forged status must not point us at somebody else's: an id that only the status names is looked
 // at before it is killed.
 bool vouched_for(const Memory& memory, const std::string& id) {
-  return id == memory.made || memory.got.contains(id) ||
+  return id == memory.made || memory.got.contains(id) || memory.killed.contains(id) ||
          (memory.listed && shows(*memory.listed, id));
 }
 

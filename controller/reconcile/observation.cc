@@ -61,6 +61,12 @@ Actual unbound_actual(const Observation& seen) {
 
 }  // namespace
 
+void outdate(Memory& memory, base::Moment now) {
+  memory.changed = now;
+  memory.got.clear();
+  memory.listed.reset();
+}
+
 std::string key_of_run(const std::string& instance,
                        const std::optional<base::WallTime>& started_at) {
   return instance + "@" + (started_at ? base::to_rfc3339(*started_at) : "");

@@ -109,6 +109,9 @@ struct Observation {
   base::Moment began = {};  // When this process began.
 };
 
+// Something changed at the provider, or may have: what was seen before is no witness any more.
+void outdate(Memory& memory, base::Moment now);
+
 // Names one run of one executor process.
 std::string key_of_run(const std::string& instance,
                        const std::optional<base::WallTime>& started_at);

@@ -47,7 +47,7 @@ void note_executor(Memory& memory, const Prepare& step, const base::Result<wire:
 
 // It did not answer: it may have been paused or have gone, or its tokens have changed.
 void forget_way_in(Memory& memory, base::Moment now) {
-  memory.changed = now;
+  outdate(memory, now);
   memory.handle.reset();
 }
 
@@ -258,7 +258,7 @@ Outcome Reconciler::perform(const Pass& pass, const Extend& step) {
     if (extended) memory.extended = step.id;
     // It may have been paused or have gone: what was seen before counts no more.
     if (!extended && extended.error().code == base::ErrorCode::kNotFound)
-      memory.changed = parts_.clock.now();
+      outdate(memory, parts_.clock.now());
   });
   return outcome_of(extended);
 }
@@ -327,7 +327,7 @@ Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
     (void)pass.cloud(Priority::kPause).extend(step.id, pass.wanted().spec.keep_alive.timeout, stop);
     const auto paused = pass.cloud(Priority::kPause).pause(step.id, stop);
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.changed = parts_.clock.now();
+      outdate(memory, parts_.clock.now());
       memory.quiesced = memory.executor.health.quiesced = quiesced && !paused;
       if (paused) memory.held = {};
       if (paused) memory.executor = {};
@@ -342,7 +342,7 @@ Outcome Reconciler::perform(const Pass& pass, const Connect& step) {
     const auto connected =
         pass.cloud(Priority::kResume).connect(step.id, pass.wanted().spec.keep_alive.timeout, stop);
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.changed = parts_.clock.now();
+      outdate(memory, parts_.clock.now());
       memory.executor = {};
       memory.told.clear();
       memory.judged.clear();
@@ -359,7 +359,8 @@ Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
   const auto killed = pass.cloud(Priority::kDelete).kill(step.id, {});
   if (!killed) return failed(killed.error());
   parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    memory.killed[step.id] = memory.changed = parts_.clock.now();
+    outdate(memory, parts_.clock.now());
+    memory.killed[step.id] = memory.changed;
   });
   return {};
 }

@@ -10,7 +10,7 @@ namespace {
 
 // The newer of our own look and the provider's last poll.
 void take_poll(Memory& memory, const Session& session, const std::string& uid) {
-  if (!session.polled) return;
+  if (!session.polled || session.polled->started <= memory.changed) return;
   if (memory.listed && memory.listed->started >= session.polled->started) return;
   const auto found = session.polled->boxes.find(uid);
   memory.listed = Listed{session.polled->started, found == session.polled->boxes.end()
