@@ -57,12 +57,15 @@ aio::Task<> Process::pump(std::shared_ptr<Process> process, std::size_t index) {
 
 aio::Task<int> Process::wait_for_exit() {
   for (;;) {
-    int status = 0;
-    const pid_t reaped = ::waitpid(pid_, &status, WNOHANG);
-    if (reaped == pid_) co_return status;
-    // Only this coroutine reaps it, so any other answer is a descriptor that woke us too early.
-    if (const auto woken = co_await exit_notice_->wait_readable(); !woken) co_return status;
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (info.si_pid == pid_) break;
+    if (const auto woken = co_await exit_notice_->wait_readable(); !woken) co_return 0;
   }
+  tree_.root_ended();
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  co_return status;
 }
 
 void Process::count_what_is_owed() {

@@ -121,37 +121,43 @@ void Groups::remove_empty() const {
   }
 }
 
-bool Tree::signal(int number) { return group_ ? signal_group(number) : signal_descendants(number); }
-
-bool Tree::signal_group(int number) const {
-  const auto members = pids_in(*group_);
-  if (members.empty()) return false;
-  if (number == SIGKILL && write_word(*group_ / "cgroup.kill", "1")) return true;
-  for (const pid_t pid : members) ::kill(pid, number);
-  return true;
+void Tree::root_ended() {
+  if (!group_) static_cast<void>(members());
+  root_ended_ = true;
 }
 
 std::vector<ProcessFacts> Tree::members() {
   const auto all = read_processes();
-  // The number of a session or a group is not given to a new process while it has members, so the
-  // root's is still its own here, or nobody's.
-  auto found = descendants(all, root_);
+  std::vector<ProcessFacts> found;
+  if (!root_ended_) found = descendants(all, root_);
   for (const ProcessFacts& process : all) {
     const auto seen = known_.find(process.pid);
     if (seen == known_.end() || seen->second != process.start) continue;
     for (const ProcessFacts& more : descendants(all, process.pid)) found.push_back(more);
   }
-  std::erase_if(found, [](const ProcessFacts& process) { return process.zombie; });
-  for (const ProcessFacts& process : found) known_[process.pid] = process.start;
+  if (group_) {
+    const auto in_group = pids_in(*group_);
+    for (const ProcessFacts& process : all)
+      if (std::count(in_group.begin(), in_group.end(), process.pid)) found.push_back(process);
+  }
+  known_.clear();
+  std::erase_if(found, [this](const ProcessFacts& process) {
+    return process.zombie || !known_.emplace(process.pid, process.start).second;
+  });
   return found;
 }
 
-bool Tree::signal_descendants(int number) {
-  if (number != SIGKILL) {
-    const auto found = members();
-    for (const ProcessFacts& process : found) ::kill(process.pid, number);
-    return !found.empty();
-  }
+bool Tree::signal(int number) {
+  if (number == SIGKILL) return kill();
+  const auto found = members();
+  for (const ProcessFacts& process : found) ::kill(process.pid, number);
+  return !found.empty();
+}
+
+bool Tree::kill() {
+  // The group first, as nobody escapes it; then what had moved on to another group.
+  const bool in_group = group_ && !pids_in(*group_).empty();
+  if (in_group) write_word(*group_ / "cgroup.kill", "1");
   // Stopped first, so that nobody forks on while the tree is read; a killed one never forks.
   std::set<std::pair<pid_t, std::uint64_t>> stopped;
   for (int round = 0; round < kRoundsMax; ++round) {
@@ -164,7 +170,7 @@ bool Tree::signal_descendants(int number) {
     if (!grew) break;
   }
   for (const auto& [pid, start] : stopped) ::kill(pid, SIGKILL);
-  return !stopped.empty();
+  return in_group || !stopped.empty();
 }
 
 }  // namespace executor

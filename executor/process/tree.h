@@ -53,14 +53,16 @@ class Tree {
 
   // Reaches every member; false when there was none left. SIGKILL leaves none.
   bool signal(int number);
+  // Call when the root has ended, before it is reaped: from then on its number may be a stranger's.
+  void root_ended();
 
  private:
-  bool signal_group(int number) const;
-  bool signal_descendants(int number);
+  bool kill();
   std::vector<ProcessFacts> members();
 
   pid_t root_;
   std::optional<std::filesystem::path> group_;
+  bool root_ended_ = false;
   std::map<pid_t, std::uint64_t> known_;  // Seen as members before; pid to start.
 };
 

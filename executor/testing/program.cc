@@ -31,8 +31,10 @@ std::int64_t number_after(std::string_view line, std::string_view key) {
 }  // namespace
 
 Program::Program(std::vector<std::string> arguments, const std::string& input,
-                 const std::vector<std::string>& environment) {
+                 const std::vector<std::string>& environment,
+                 const std::vector<std::string>& wrapper) {
   arguments.insert(arguments.begin(), EXECUTOR_BINARY);
+  arguments.insert(arguments.begin(), wrapper.begin(), wrapper.end());
   auto argv = pointers(arguments);
   int in[2], errors[2];
   if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) std::abort();
@@ -41,7 +43,7 @@ Program::Program(std::vector<std::string> arguments, const std::string& input,
     for (const std::string& one : environment) ::putenv(const_cast<char*>(one.c_str()));
     ::dup2(in[0], 0);
     ::dup2(errors[1], 2);
-    ::execv(argv[0], argv.data());
+    ::execvp(argv[0], argv.data());
     ::_exit(99);
   }
   base::Fd read_end(in[0]), write_end(in[1]), childs_errors(errors[1]);
@@ -58,7 +60,7 @@ Program::Program(std::vector<std::string> arguments, const std::string& input,
 
 Program::~Program() {
   if (pid_ > 0) {
-    ::kill(pid_, SIGTERM);
+    ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
   reader_.join();

@@ -14,9 +14,10 @@ namespace executor {
 // The real sandfleet-executor as a child of the test, on a free port of 127.0.0.1.
 class Program {
  public:
-  // `input` is given to its stdin, which is then closed.
+  // `input` is given to its stdin, which is then closed. `wrapper` is a command before it.
   Program(std::vector<std::string> arguments, const std::string& input,
-          const std::vector<std::string>& environment = {});
+          const std::vector<std::string>& environment = {},
+          const std::vector<std::string>& wrapper = {});
   ~Program();  // Kills it.
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -26,9 +26,16 @@ class Envd : public testing::Test {
     scratch_.write("passwd", "root:x:0:0::" + scratch_.path().string() + ":/bin/sh\n" + "me:x:" +
                                  std::to_string(::geteuid()) + ":" + std::to_string(::getegid()) +
                                  "::" + scratch_.path().string() + ":/bin/sh\n");
-    program_.emplace(std::vector<std::string>{"--envd", "--port", "0", "--listen", "127.0.0.1",
-                                              "--etc", scratch_.path().string()},
-                     "", std::vector<std::string>{"HOME=" + scratch_.path().string()});
+    launch({});
+  }
+
+  void launch(const std::vector<std::string>& more, const std::vector<std::string>& wrapper = {}) {
+    std::vector<std::string> arguments = {
+        "--envd", "--port", "0", "--listen", "127.0.0.1", "--etc", scratch_.path().string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    program_.reset();
+    program_.emplace(arguments, "", std::vector<std::string>{"HOME=" + scratch_.path().string()},
+                     wrapper);
     port_ = program_->wait_until_serving().port;
   }
 
@@ -155,6 +162,64 @@ TEST_F(Envd, ASignalReachesTheWholeTree) {
             200);
   EXPECT_EQ(read_all(events).end.value("status", ""), "signal: killed");
   EXPECT_TRUE(becomes_true([&] { return gone(*grandchild); }));
+}
+
+// A cgroup2 folder of this test's own, where the machine has one to give.
+struct Cgroup {
+  std::filesystem::path path;
+  Cgroup() {
+    for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+      path = std::filesystem::path(mount) / ("sandfleet-test-" + std::to_string(::getpid()));
+      if (::mkdir(path.c_str(), 0755) != 0) continue;
+      if (std::filesystem::exists(path / "cgroup.kill")) return;
+      ::rmdir(path.c_str());
+    }
+    path.clear();
+  }
+  ~Cgroup() { ::rmdir(path.c_str()); }
+  bool empty() const {
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (entry.is_directory()) return false;
+    return true;
+  }
+};
+
+TEST_F(Envd, WithACgroupEvenAnOrphanInASessionOfItsOwnIsReached) {
+  const Cgroup cgroup;
+  if (cgroup.path.empty()) GTEST_SKIP() << "no cgroup2 folder can be made here";
+  launch({"--cgroup", cgroup.path.string()});
+  // The middle one ends at once, so nothing but the group tells whose the last one is.
+  Events events = start("(setsid sh -c 'echo $$; exec sleep 100' &) ; exec sleep 100");
+  const auto begun = events.next();
+  const auto output = events.next();
+  ASSERT_TRUE(begun && output);
+  const auto text = base::from_base64(output->at("event").at("data").value("stdout", ""));
+  const auto orphan = base::parse_integer(base::trim(*text));
+  ASSERT_TRUE(orphan);
+  const Json process = {{"pid", begun->at("event").at("start").at("pid")}};
+  EXPECT_EQ(call(port_, "process.Process/SendSignal",
+                 {{"process", process}, {"signal", "SIGNAL_SIGKILL"}})
+                .status,
+            200);
+  EXPECT_EQ(read_all(events).end.value("status", ""), "signal: killed");
+  EXPECT_TRUE(becomes_true([&] { return gone(*orphan); }));
+  run("true");  // Groups without members are removed as commands end.
+  EXPECT_TRUE(becomes_true([&] { return cgroup.empty(); }));
+}
+
+TEST_F(Envd, AsFirstProcessItServesAgainAfterItsServerDiedAndReapsOrphans) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may make a PID namespace here";
+  launch({}, {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
+  ASSERT_EQ(request(port_, "POST", "/init", {}, R"({"accessToken":"t1"})").status, 204);
+  const Fields token = {{"X-Access-Token", "t1"}};
+  EXPECT_EQ(run("exec 2>/dev/null; kill -9 $PPID", Json::object(), token).end, Json());
+  port_ = program_->wait_until_serving(2).port;
+  EXPECT_EQ(request(port_, "GET", "/envs").status, 401) << "the token outlives the server";
+  const Transcript orphans =
+      run("(true &); i=0; while grep -qs 'State:.Z' /proc/[0-9]*/status && [ $i -lt 500 ]; "
+          "do i=$((i+1)); sleep 0.01; done; grep -ls 'State:.Z' /proc/[0-9]*/status; echo done",
+          Json::object(), token);
+  EXPECT_EQ(orphans.out, "done\n");
 }
 
 TEST_F(Envd, ATimeoutIsTheLifeOfTheWholeTree) {
