@@ -103,6 +103,7 @@ Done open_mounts(Builder& builder) {
 
 Done hand_over(Builder& builder) {
   std::vector<int> mounts;
+  mounts.reserve(builder.mounts.size());
   for (const base::Fd& mount : builder.mounts) mounts.push_back(mount.get());
   return send_mounts(builder.to_init.get(), mounts);
 }

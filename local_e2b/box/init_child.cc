@@ -84,9 +84,10 @@ Done lay_overlays(Init& init) {
   for (std::size_t number = 0; number < overlays.size(); ++number) {
     const std::string layer = "tmp/" + std::to_string(number);
     CHECK_OK(attach_mount(init.mounts[kFirstLower + number], (layer + "/lower").c_str()));
-    CHECK_OK(mount_kind("overlay", overlays[number].target.c_str(), MS_NODEV,
-                        "userxattr,volatile,lowerdir=" + layer + "/lower,upperdir=" + layer +
-                            "/upper,workdir=" + layer + "/work"));
+    std::string options = "userxattr,volatile";
+    for (const char* part : {"lower", "upper", "work"})
+      options.append(",").append(part).append("dir=").append(layer).append("/").append(part);
+    CHECK_OK(mount_kind("overlay", overlays[number].target.c_str(), MS_NODEV, options));
   }
   if (::umount2("tmp", MNT_DETACH) != 0) return failed("put away", "the layers");
   return base::Done{};
