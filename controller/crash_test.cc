@@ -1,0 +1,610 @@
+// Kills the controller between any two of its steps, in simulated time and one thread: the real
+// store on a scratch folder, a provider in memory whose answers are lost or late, and the inside of
+// its sandboxes. Whatever the step, the life of a Sandbox must come out the same.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "controller/heartbeat/engine.h"
+#include "controller/poll/connections.h"
+#include "controller/reconcile/reconciler.h"
+#include "controller/sweep/sweeper.h"
+#include "libs/base/crypto.h"
+#include "libs/base/testing/fake_clock.h"
+#include "libs/e2b/testing/fake_cloud.h"
+#include "libs/manifests/file_store.h"
+
+namespace controller {
+namespace {
+
+using namespace std::chrono_literals;
+using e2b::Fault;
+
+struct Crash {};
+
+// Where the process dies: before or after its n-th step that others can see.
+struct Plan {
+  int at = -1;
+  bool after = false;
+};
+
+// Counts the steps, and dies at the planned one.
+class Fate {
+ public:
+  void plan(Plan plan) { plan_ = plan, step_ = 0; }
+  void before() {
+    if (++step_ == plan_.at && !plan_.after) die();
+  }
+  void after() {
+    if (step_ == plan_.at && plan_.after) die();
+  }
+  int steps() const { return step_; }
+  bool died() const { return died_; }
+
+ private:
+  void die() {
+    plan_.at = -1;
+    died_ = true;
+    throw Crash{};
+  }
+  Plan plan_;
+  int step_ = 0;
+  bool died_ = false;
+};
+
+// The store; each write is a step.
+class MortalStore final : public api::ResourceStore {
+ public:
+  MortalStore(api::ResourceStore& store, Fate& fate) : store_(store), fate_(fate) {}
+
+  std::shared_ptr<const api::Sandbox> find_sandbox(const api::Key& key) const override {
+    return store_.find_sandbox(key);
+  }
+  std::vector<std::shared_ptr<const api::Sandbox>> sandboxes() const override {
+    return store_.sandboxes();
+  }
+  std::shared_ptr<const api::SandboxProvider> find_provider(
+      const std::string& name) const override {
+    return store_.find_provider(name);
+  }
+  std::vector<std::shared_ptr<const api::SandboxProvider>> providers() const override {
+    return store_.providers();
+  }
+  base::Result<std::optional<api::Sandbox>> get_sandbox(const api::Key& key) override {
+    return store_.get_sandbox(key);
+  }
+  base::Result<std::string> get_secret(const api::Key& secret, const std::string& key) override {
+    return store_.get_secret(secret, key);
+  }
+  base::Result<api::Sandbox> update_metadata(const api::Key& key, const api::Expected& expected,
+                                             const std::map<std::string, std::string>& annotations,
+                                             const std::vector<std::string>& finalizers) override {
+    return step([&] { return store_.update_metadata(key, expected, annotations, finalizers); });
+  }
+  base::Result<api::Sandbox> update_status(const api::Key& key, const api::Expected& expected,
+                                           const api::SandboxStatus& status) override {
+    return step([&] { return store_.update_status(key, expected, status); });
+  }
+  base::Result<api::Sandbox> bind(const api::Key& key, const std::string& uid,
+                                  const api::Attempt& attempt,
+                                  const api::SandboxStatus& status) override {
+    return step([&] { return store_.bind(key, uid, attempt, status); });
+  }
+  base::Result<api::SandboxProvider> update_provider_status(
+      const std::string& name, const api::Expected& expected,
+      const api::ProviderStatus& status) override {
+    return step([&] { return store_.update_provider_status(name, expected, status); });
+  }
+  base::Result<base::Done> delete_sandbox(const api::Key& key, const std::string& uid) override {
+    return step([&] { return store_.delete_sandbox(key, uid); });
+  }
+  void record_event(const api::Sandbox& regarding, const api::Event& event) override {
+    store_.record_event(regarding, event);
+  }
+  base::Result<base::Done> add_release(const Release& release) override {
+    return step([&] { return store_.add_release(release); });
+  }
+  base::Result<std::vector<Release>> releases(const std::string& provider) override {
+    return store_.releases(provider);
+  }
+  base::Result<base::Done> remove_release(const std::string& provider,
+                                          const std::string& id) override {
+    return step([&] { return store_.remove_release(provider, id); });
+  }
+  void on_sandbox_change(std::function<void(const api::Key&)> changed) override {
+    store_.on_sandbox_change(std::move(changed));
+  }
+  void on_provider_change(std::function<void(const std::string&)> changed) override {
+    store_.on_provider_change(std::move(changed));
+  }
+  std::string fleet_id() const override { return store_.fleet_id(); }
+  base::Result<std::string> fleet_key() override { return store_.fleet_key(); }
+
+ private:
+  template <typename Write>
+  auto step(Write write) -> decltype(write()) {
+    fate_.before();
+    auto result = write();
+    fate_.after();
+    return result;
+  }
+  api::ResourceStore& store_;
+  Fate& fate_;
+};
+
+// What is inside the sandboxes: one executor each, and its marker, which follows what happens to
+// the sandbox.
+class Insides final : public Reach {
+ public:
+  Insides(e2b::FakeCloud& cloud, Fate& fate) : cloud_(cloud), fate_(fate) {
+    cloud_.on_change([this](const std::string& id, e2b::Change change) { follow(id, change); });
+  }
+
+  base::Result<wire::Health> prepare(const Target& target, bool, std::stop_token) override {
+    return step(target, [](Inside& inside) {
+      if (inside.instance.empty()) inside.instance = base::random_hex(4);
+    });
+  }
+  base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce&,
+                                     std::stop_token) override {
+    return step(target, [](Inside& inside) { inside.quiesced = true; });
+  }
+  base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,
+                                     std::stop_token) override {
+    return step(target, [&](Inside& inside) {
+      inside.quiesced = false;
+      inside.marker = resumed.identity;
+    });
+  }
+  wire::Identity marker(const std::string& id) { return insides_[id].marker; }
+  bool quiesced(const std::string& id) { return insides_[id].quiesced; }
+  void lose_answers(double share) { lost_ = share; }
+
+ private:
+  struct Inside {
+    std::string instance;
+    wire::Identity marker, saved;
+    bool quiesced = false;
+  };
+
+  template <typename Effect>
+  base::Result<wire::Health> step(const Target& target, Effect effect) {
+    const base::Error silent{base::ErrorCode::kUnavailable, "no answer from inside"};
+    fate_.before();
+    const auto box = cloud_.find(target.handle.id);
+    if (!box || box->state != e2b::State::kRunning) return silent;
+    Inside& inside = insides_[target.handle.id];
+    effect(inside);
+    fate_.after();
+    if (std::bernoulli_distribution(lost_)(random_)) return silent;
+    return wire::Health{
+        .instance = inside.instance, .identity = inside.marker, .quiesced = inside.quiesced};
+  }
+  void follow(const std::string& id, e2b::Change change) {
+    Inside& inside = insides_[id];
+    if (change == e2b::Change::kPaused) inside.saved = inside.marker;
+    if (change == e2b::Change::kRolledBack) inside.marker = inside.saved;
+  }
+
+  e2b::FakeCloud& cloud_;
+  Fate& fate_;
+  std::map<std::string, Inside> insides_;
+  double lost_ = 0;
+  std::minstd_rand random_{7};
+};
+
+// Operations that run when the test says so, on its own thread.
+class Inline final : public Operations {
+ public:
+  bool start(Operation operation) override {
+    if (running(operation.uid)) return false;
+    waiting_.push_back(std::move(operation));
+    return true;
+  }
+  std::optional<std::string> running(const std::string& uid) const override {
+    for (const auto& operation : waiting_)
+      if (operation.uid == uid) return operation.name;
+    return std::nullopt;
+  }
+  std::optional<api::Key> run_one() {
+    if (waiting_.empty()) return std::nullopt;
+    waiting_.front().work({});
+    const api::Key key = waiting_.front().key;
+    waiting_.pop_front();
+    return key;
+  }
+
+ private:
+  std::deque<Operation> waiting_;
+};
+
+// One life of the process: everything that a crash throws away.
+class Life {
+ public:
+  Life(const std::filesystem::path& folder, const base::FakeClock& clock,
+       std::shared_ptr<e2b::FakeCloud> cloud, Insides& insides, Fate& fate)
+      : clock_(clock),
+        cloud_(std::move(cloud)),
+        files_(open(folder, clock)),
+        store_(*files_, fate),
+        connections_(store_, clock,
+                     {[](const auto&) { return std::string("key"); },
+                      [this](const auto&) { return cloud_; }}),
+        queue_(clock),
+        engine_(clock, {}, {.missed = [this](const std::string& uid) { missed(uid); }}),
+        reconciler_(
+            {store_, connections_, operations_, engine_, insides, memories_, clock, observer_}),
+        sweeper_(store_, connections_, clock, 120s) {
+    store_.on_sandbox_change([this](const api::Key& key) { queue_.add(key); });
+    next_poll_ = next_sweep_ = clock.now();
+    next_sweep_ += 60s;
+  }
+
+  // Does whatever is due; false when nothing was.
+  bool turn() {
+    EXPECT_TRUE(files_->scan_once());
+    cloud_->run_callbacks();
+    engine_.step();
+    cloud_->run_callbacks();
+    bool busy = poll() || sweep();
+    // A step that time alone can end must wait for it.
+    int passes = 0;
+    while (const auto key = queue_.try_next()) {
+      if (++passes > 200) {
+        ADD_FAILURE() << "a hot loop";
+        throw std::runtime_error("a hot loop");
+      }
+      queue_.done(*key, reconciler_.reconcile(*key));
+      busy = true;
+    }
+    while (const auto key = operations_.run_one()) {
+      queue_.add(*key);
+      busy = true;
+    }
+    return busy;
+  }
+  std::shared_ptr<const api::Sandbox> sandbox() const {
+    return files_->find_sandbox({"default", "one"});
+  }
+  manifests::FileStore& files() { return *files_; }
+
+ private:
+  static std::unique_ptr<manifests::FileStore> open(const std::filesystem::path& folder,
+                                                    const base::Clock& clock) {
+    auto opened = manifests::FileStore::open(
+        {.manifests = folder / "manifests", .state = folder / "state", .machine_id = "machine"},
+        clock);
+    if (!opened) throw std::runtime_error(opened.error().message);
+    return *std::move(opened);
+  }
+  void missed(const std::string& uid) {
+    memories_.update(uid, [&](Memory& memory) { outdate(memory, clock_.now()); });
+    for (const auto& sandbox : store_.sandboxes()) queue_.add(sandbox->metadata.key);
+  }
+  bool poll() {
+    if (clock_.now() < next_poll_) return false;
+    next_poll_ = clock_.now() + 30s;
+    if (!connections_.poll("default", {})) next_poll_ = clock_.now() + 2s;
+    for (const auto& sandbox : store_.sandboxes()) queue_.add(sandbox->metadata.key);
+    return true;
+  }
+  bool sweep() {
+    if (clock_.now() < next_sweep_) return false;
+    next_sweep_ = clock_.now() + 60s;
+    (void)sweeper_.sweep("default", {});
+    return true;
+  }
+
+  const base::FakeClock& clock_;
+  const std::shared_ptr<e2b::FakeCloud> cloud_;
+  const std::unique_ptr<manifests::FileStore> files_;
+  MortalStore store_;
+  Connections connections_;
+  kube::Queue queue_;
+  Memories memories_;
+  Inline operations_;
+  Observer observer_;
+  Engine engine_;
+  Reconciler reconciler_;
+  Sweeper sweeper_;
+  base::Moment next_poll_, next_sweep_;
+};
+
+struct Weather {
+  std::uint64_t seed = 0;  // 0: every answer arrives.
+  int settle_seconds = 90;
+  std::string policy = "Kill";
+};
+
+// The world that outlives crashes, and what must never be true of it.
+class World {
+ public:
+  explicit World(const Weather& weather) : weather_(weather) {
+    std::filesystem::create_directories(folder_ / "manifests");
+    std::filesystem::create_directories(folder_ / "state");
+    write("provider",
+          "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\n"
+          "metadata: {name: default}\nspec:\n  api: {url: \"http://127.0.0.1:1\"}\n"
+          "  data: {url: \"http://127.0.0.1:2\", routing: Header}\n  settleSeconds: " +
+              std::to_string(weather.settle_seconds) + "\n");
+    cloud_->before([this](e2b::Operation operation, const std::string&) {
+      fate_.before();
+      if (operation == e2b::Operation::kCreate) check_intent();
+    });
+    cloud_->after([this](e2b::Operation, const std::string&) { fate_.after(); });
+    if (weather.seed > 0) make_weather();
+    life_ = begin();
+  }
+  ~World() {
+    life_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  void declare(const std::string& desired) {
+    if (life_) pass(2s);  // Two runs never begin at one moment.
+    write("one",
+          "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: one}\n"
+          "spec:\n  template: {id: base}\n  desiredState: " +
+              desired + "\n  deletionPolicy: " + weather_.policy + "\n");
+  }
+  void remove() { std::filesystem::remove(folder_ / "manifests/one.yaml"); }
+
+  // Lives, dies and lives again until `done`, at most for a quarter of an hour of its own time.
+  void run_until(const char* what, const std::function<bool()>& done) {
+    const base::Moment limit = clock_.now() + 15min;
+    int busy_turns = 0;  // Without any time passing.
+    while (!done() && clock_.now() < limit && busy_turns < 100) {
+      try {
+        if (!life_) life_ = begin();
+        if (life_->turn()) {
+          ++busy_turns;
+        } else {
+          clock_.advance(500ms);
+          busy_turns = 0;
+        }
+        check_binding();
+      } catch (const Crash&) {
+        life_.reset();
+      }
+      if (!life_) life_ = begin();
+    }
+    if (done()) return;
+    const auto sandbox = life_->sandbox();
+    ADD_FAILURE() << "never came: " << what << "; "
+                  << (sandbox ? base::to_text(api::to_json(*sandbox), 1) : "no Sandbox")
+                  << "\nlive at the provider: " << cloud_->live().size();
+  }
+  void pass(base::Milliseconds time) {
+    const base::Moment until = clock_.now() + time;
+    run_until("time", [&] { return clock_.now() >= until; });
+  }
+
+  bool ready() const { return condition("Ready") && cloud_->live().size() >= 1; }
+  bool condition(std::string_view type) const {
+    const auto sandbox = life_->sandbox();
+    if (!sandbox || sandbox->status.observed_generation != sandbox->metadata.generation)
+      return false;
+    const auto* found = api::find_condition(sandbox->status, type);
+    return found && found->status == "True";
+  }
+  bool gone() const { return !life_->sandbox(); }
+  std::string bound() const { return life_->sandbox() ? life_->sandbox()->status.sandbox_id : ""; }
+
+  Fate& fate() { return fate_; }
+  e2b::FakeCloud& cloud() { return *cloud_; }
+  Insides& insides() { return insides_; }
+  Life& life() { return *life_; }
+
+ private:
+  static std::filesystem::path scratch() {
+    const std::filesystem::path memory = "/dev/shm";
+    const auto base = std::filesystem::is_directory(memory) && ::access("/dev/shm", W_OK) == 0
+                          ? memory
+                          : std::filesystem::temp_directory_path();
+    return base / ("sandfleet-crash-" + base::random_hex(8));
+  }
+  std::unique_ptr<Life> begin() {
+    return std::make_unique<Life>(folder_, clock_, cloud_, insides_, fate_);
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / "manifests" / (name + ".yaml")) << text;
+  }
+  void make_weather() {
+    using enum e2b::Operation;
+    cloud_->seed(weather_.seed);
+    cloud_->set_list_lag(3s, 3s);
+    for (const auto operation : {kCreate, kKill, kPause, kConnect, kExtend, kGet, kList}) {
+      cloud_->chance(operation, {Fault::Kind::kReplyLost}, 0.1);
+      cloud_->chance(operation, {Fault::Kind::kFailed500}, 0.05);
+      cloud_->chance(operation, {Fault::Kind::kRateLimited}, 0.03);
+      if (operation != kList) cloud_->chance(operation, {Fault::Kind::kNotSent}, 0.03);
+    }
+    cloud_->chance(kCreate, {Fault::Kind::kLate, 60s}, 0.15);
+    cloud_->chance(kCreate, {Fault::Kind::kRefused503}, 0.1);
+    cloud_->chance(kPause, {Fault::Kind::kRefused503}, 0.2);
+    cloud_->chance(kKill, {Fault::Kind::kKept}, 0.2);
+    cloud_->chance(kGet, {Fault::Kind::kFalseAbsent}, 0.1);
+    insides_.lose_answers(0.1);
+  }
+  void check_intent() {  // I-FIN, I-INTENT
+    const auto truth = life_ ? life_->sandbox() : nullptr;
+    ASSERT_TRUE(truth) << "a create for a Sandbox that is not there";
+    EXPECT_FALSE(truth->metadata.finalizers.empty()) << "a create before the finalizer";
+    EXPECT_TRUE(api::attempt_of(truth->metadata)) << "a create before its intent";
+    EXPECT_FALSE(truth->deleting()) << "a create while deleting";
+  }
+  void check_binding() {  // I-BIND
+    const auto sandbox = life_ ? life_->sandbox() : nullptr;
+    if (!sandbox || sandbox->status.sandbox_id.empty()) return;
+    auto& bound = bound_[sandbox->metadata.uid + "/" + std::to_string(sandbox->status.epoch)];
+    if (bound.empty()) bound = sandbox->status.sandbox_id;
+    EXPECT_EQ(bound, sandbox->status.sandbox_id) << "the bound id flipped";
+  }
+
+  const Weather weather_;
+  const std::filesystem::path folder_ = scratch();
+  base::FakeClock clock_;
+  Fate fate_;
+  std::shared_ptr<e2b::FakeCloud> cloud_ =
+      std::make_shared<e2b::FakeCloud>(clock_, e2b::FakeCloud::Callbacks::kByHand);
+  Insides insides_{*cloud_, fate_};
+  std::unique_ptr<Life> life_;
+  std::map<std::string, std::string> bound_;
+};
+
+// Create, bind, prepare, pause, resume, delete, dying once at the planned step.
+int live_a_life(World& world, Plan plan) {
+  world.fate().plan(plan);
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  const std::string id = world.bound();
+  world.declare("Paused");
+  world.run_until("Paused", [&] { return world.condition("Paused"); });
+  EXPECT_EQ(world.cloud().find(id).value_or(e2b::SandboxInfo{}).state, e2b::State::kPaused);
+  world.declare("Running");
+  world.run_until("Ready again", [&] { return world.ready(); });
+  EXPECT_EQ(world.bound(), id) << "a crash is no reason for another sandbox";
+  EXPECT_GE(world.insides().marker(id).run, 2) << "the executor was not told of its run";
+  EXPECT_EQ(world.insides().marker(id).incarnation, 1) << "nothing was lost";
+  EXPECT_FALSE(world.insides().quiesced(id));
+  world.remove();
+  world.run_until("gone", [&] { return world.gone(); });
+  const int steps = world.fate().steps();
+  return steps;
+}
+
+void expect_nothing_left(World& world) {
+  EXPECT_TRUE(world.cloud().live().empty()) << "something is left after deletion";
+}
+
+constexpr std::size_t kShards = 8;
+class CrashAnywhere : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(CrashAnywhere, ComesOutTheSame) {  // I-ONE, I-RESYNC, I-DELRACE, M4
+  World untouched(Weather{});
+  const int steps = live_a_life(untouched, {});
+  EXPECT_GE(steps, 25);
+  for (int at = 1 + static_cast<int>(GetParam()); at <= steps; at += kShards) {
+    for (const bool after : {false, true}) {
+      SCOPED_TRACE("dying " + std::string(after ? "after" : "before") + " step " +
+                   std::to_string(at));
+      World world(Weather{});
+      live_a_life(world, {at, after});
+      EXPECT_TRUE(world.fate().died());
+      EXPECT_TRUE(world.cloud().violations().empty()) << "two live sandboxes at once";
+      expect_nothing_left(world);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, CrashAnywhere, testing::Range<std::size_t>(0, kShards));
+
+class CrashInBadWeather : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(CrashInBadWeather, ComesOutTheSame) {  // I-AMBIG, I-DEL, I-HBFAIL
+  for (int at = static_cast<int>(GetParam()); at <= 60; at += 8) {
+    SCOPED_TRACE("seed " + std::to_string(100 + at) + ", dying at step " + std::to_string(at));
+    World world(Weather{.seed = 100 + static_cast<std::uint64_t>(at)});
+    live_a_life(world, {at, at % 2 == 0});
+    world.pass(10min);
+    EXPECT_TRUE(world.cloud().violations().empty()) << "two live sandboxes at once";
+    expect_nothing_left(world);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, CrashInBadWeather, testing::Range<std::uint64_t>(1, 9));
+
+// A test that cannot fail proves nothing: without the settling time a late create must be seen.
+TEST(CrashTest, NoticesASecondSandboxWhenNothingSettles) {
+  World world(Weather{.settle_seconds = 1});
+  world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 30s});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.pass(1min);
+  EXPECT_FALSE(world.cloud().violations().empty());
+  world.pass(10min);
+  EXPECT_EQ(world.cloud().live().size(), 1u) << "the sweep ends the surplus one";
+}
+
+TEST(CrashTest, ALateCreateIsWaitedFor) {  // I-AMBIG
+  World world(Weather{});
+  world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 60s});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.pass(5min);
+  EXPECT_EQ(world.cloud().total_created(), 1u);
+}
+
+TEST(CrashTest, DeletingWhileACreateIsOutLeavesNothing) {  // I-DELRACE
+  World world(Weather{});
+  world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 60s});
+  world.declare("Running");
+  world.run_until("a create", [&] { return world.cloud().count(e2b::Operation::kCreate) > 0; });
+  world.remove();
+  world.run_until("gone", [&] { return world.gone(); });
+  world.pass(5min);
+  expect_nothing_left(world);
+}
+
+TEST(CrashTest, LeaveSparesItFromEverySweep) {  // I-ORPHANPOLICY, S3
+  for (const std::string policy : {"Leave", "Pause"}) {
+    World world(Weather{.policy = policy});
+    world.declare("Running");
+    world.run_until("Ready", [&] { return world.ready(); });
+    world.remove();
+    world.run_until("gone", [&] { return world.gone(); });
+    world.pass(10min);
+    EXPECT_EQ(world.cloud().live().size(), 1u) << policy;
+    EXPECT_EQ(world.cloud().count(e2b::Operation::kKill), 0u) << policy;
+  }
+}
+
+TEST(CrashTest, ARollBackIsNoticedOnce) {  // S12
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  const std::string id = world.bound();
+  world.declare("Paused");
+  world.run_until("Paused", [&] { return world.condition("Paused"); });
+  world.declare("Running");
+  world.run_until("Ready again", [&] { return world.ready(); });
+  world.cloud().script(e2b::Operation::kPause, {Fault::Kind::kRolledBack});
+  world.declare("Paused");
+  world.run_until("Paused again", [&] { return world.condition("Paused"); });
+  world.declare("Running");
+  world.run_until("Ready once more", [&] { return world.ready(); });
+  EXPECT_EQ(world.life().sandbox()->status.incarnation, 2);
+  EXPECT_EQ(world.life().sandbox()->status.notices.size(), 1u);
+  EXPECT_EQ(world.insides().marker(id).incarnation, 2);
+}
+
+TEST(CrashTest, PausedByAnotherHandIsResumed) {  // I-DRIFT
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.cloud().pause_by_itself(world.bound());
+  world.run_until("run 2",
+                  [&] { return world.life().sandbox()->status.run == 2 && world.ready(); });
+}
+
+TEST(CrashTest, AKilledOneIsLostAndSaysSo) {  // I-ABSENT
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.cloud().end(world.bound());
+  world.run_until("Lost", [&] { return world.life().sandbox()->status.state == "Lost"; });
+  world.pass(10min);
+  EXPECT_EQ(world.cloud().total_created(), 1u);
+  world.remove();
+  world.run_until("gone", [&] { return world.gone(); });
+}
+
+}  // namespace
+}  // namespace controller
