@@ -233,6 +233,7 @@ TEST_F(BoxTest, DestroysWhatRunsFromDestruction) {
     const auto destroyed = boxes_->destroy(box);
     ASSERT_TRUE(destroyed.ok()) << destroyed.error().message;
     EXPECT_EQ(leftovers(), "");
+    EXPECT_FALSE(fs::exists(machine_.cgroup2 / cgroup_name_)) << "nor the server's cgroup";
     EXPECT_FALSE(look_at_process(box.init_pid)) << "init is reaped";
     EXPECT_FALSE(boxes_->alive(box));
     EXPECT_TRUE(boxes_->destroy(box).ok()) << "destroying twice is destroying once";
@@ -380,6 +381,11 @@ TEST_F(BoxTest, RefusesWhatItCannotBuild) {
   wrong.executor = "/nonexistent/executor";
   EXPECT_THAT(Boxes(wrong, machine_).create({.id = "x"}).error().message,
               HasSubstr("/nonexistent/executor"));
+  wrong = settings();
+  wrong.cgroup_name = "absent\nname/" + std::string(300, 'x');
+  EXPECT_FALSE(Boxes(wrong, machine_).create({.id = "x"}).ok());
+  EXPECT_FALSE(fs::exists(state_ / "boxes/x"));
+  ::rmdir((machine_.cgroup2 / "absent\nname").c_str());
   wrong = settings();
   wrong.builder = "/bin/true";
   EXPECT_THAT(Boxes(wrong, machine_).create({.id = "x"}).error().message,

@@ -121,7 +121,7 @@ base::Result<base::Done> Boxes::prepare() {
 
 // From here on folder and cgroup say who has the range, also to the next server.
 base::Result<std::uint32_t> Boxes::claim(const std::string& id) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const fs::path boxes = settings_.state / "boxes";
   CHECK_OK(base::make_folders(boxes, 0700));
   const auto uid_base = free_range(taken_ranges(boxes, capabilities_.cgroup2));
@@ -138,6 +138,7 @@ base::Result<std::uint32_t> Boxes::claim(const std::string& id) {
     made = base::errno_error("make link", folder / kEtcLink, errno);
   if (made) made = cgroup.make(*uid_base);
   if (made) return *uid_base;
+  lock.unlock();  // remove takes it.
   (void)remove(id);
   return made.error();
 }
@@ -205,6 +206,11 @@ base::Result<base::Done> Boxes::remove(const std::string& id) {
   if (cgroup.exists()) CHECK_OK(cgroup.kill(kKillMax));
   reap(id);
   if (cgroup.exists()) CHECK_OK(cgroup.remove(kKillMax));
+  {
+    // The last box takes the server's cgroup with it; with others in it, this fails as it should.
+    const std::lock_guard lock(mutex_);
+    ::rmdir((capabilities_.cgroup2 / settings_.cgroup_name).c_str());
+  }
   return remove_tree(folder_of(id));
 }
 
