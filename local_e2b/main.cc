@@ -110,6 +110,8 @@ aio::Task<int> serve(Fleet& fleet, Api& api, Servers servers, aio::TaskGroup& ta
   base::log::info("stopping", {{"signal", signal}});
   servers.api.stop();
   servers.data.stop();
+  tasks.cancel();
+  co_await tasks.wait();
   if (options.kill_on_exit) co_await fleet.kill_all();
   co_return 0;
 }

@@ -12,6 +12,7 @@ namespace {
 using base::Seconds;
 constexpr base::Milliseconds kRetry{10'000};  // Of a kill or an automatic pause that failed.
 constexpr base::Milliseconds kLookForDead{1'000};
+constexpr base::Milliseconds kLookForIdle{5};
 constexpr std::int64_t kWakeSecondsMin = 300;
 
 std::string new_id() {
@@ -164,6 +165,7 @@ aio::Task<Outcome<Sandbox>> Fleet::create(std::string team, CreateRequest reques
 }
 
 Fleet::Deed Fleet::build(EntryPtr entry, std::map<std::string, std::string> env) {
+  const Busy busy(busy_);
   Sandbox& sandbox = entry->sandbox;
   BoxSpec spec{.id = sandbox.id, .executor_baked_in = sandbox.template_id == "base-executor"};
   const auto box = co_await host_.create(std::move(spec));
@@ -213,6 +215,7 @@ aio::Task<Outcome<base::Done>> Fleet::kill(std::string team, std::string id) {
 }
 
 Fleet::Deed Fleet::do_kill(EntryPtr entry) {
+  const Busy busy(busy_);
   const std::string id = entry->sandbox.id;
   CO_CHECK_OK(begin(*entry, Phase::kKilling));
   leases_.remove(id);
@@ -233,16 +236,26 @@ Fleet::Deed Fleet::do_kill(EntryPtr entry) {
 }
 
 aio::Task<> Fleet::retry_kill(EntryPtr entry) {
+  const Busy busy(busy_);
   while (!co_await host_.destroy(*entry->sandbox.box)) co_await aio::sleep_for(kRetry);
   forget(entry);
 }
 
 aio::Task<> Fleet::kill_all() {
-  for (const Sandbox& each : all()) {
-    const auto killed = co_await kill(each.team, each.id);
-    if (!killed)
-      base::log::warn("sandbox left behind", {{"sandbox", each.id}, {"error", killed.error()}});
+  tasks_.cancel();
+  while (busy_ > 0) co_await aio::sleep_for(kLookForIdle);
+  const auto every = entries_;
+  for (const auto& [id, entry] : every) {
+    if (entry->sandbox.box && !co_await host_.destroy(*entry->sandbox.box)) {
+      base::log::warn("a sandbox could not be destroyed", {{"sandbox", id}});
+      continue;
+    }
+    forget(entry);
   }
+  std::vector<BoxRecord> known;
+  for (const auto& [id, entry] : entries_)
+    if (entry->sandbox.box) known.push_back(*entry->sandbox.box);
+  (void)co_await host_.destroy_unknown(std::move(known));  // Those that were being built.
 }
 
 // ---- pause
@@ -269,6 +282,7 @@ aio::Task<Outcome<base::Done>> Fleet::pause(std::string team, std::string id) {
 }
 
 Fleet::Deed Fleet::do_pause(EntryPtr entry) {
+  const Busy busy(busy_);
   Sandbox& sandbox = entry->sandbox;
   CO_CHECK_OK(begin(*entry, Phase::kPausing));
   connections_.cut(sandbox.id);
@@ -342,6 +356,7 @@ aio::Task<Outcome<Sandbox>> Fleet::resume(std::string team, std::string id,
 }
 
 Fleet::Deed Fleet::do_resume(EntryPtr entry, std::int64_t timeout_seconds) {
+  const Busy busy(busy_);
   Sandbox& sandbox = entry->sandbox;
   CO_CHECK_OK(check_room());
   CO_CHECK_OK(begin(*entry, Phase::kResuming));

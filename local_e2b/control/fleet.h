@@ -61,6 +61,8 @@ class Fleet {
   aio::Task<Outcome<base::Done>> wake(std::string id);
 
   std::vector<Sandbox> all() const;
+  // At the end of the server, when nobody asks any more: destroys every box, also of those whose
+  // last change was cut off.
   aio::Task<> kill_all();
 
  private:
@@ -75,6 +77,17 @@ class Fleet {
     aio::Condition changed;
   };
   using EntryPtr = std::shared_ptr<Entry>;
+  // Held while something is done to a box, also when who asked for it is cancelled meanwhile.
+  class Busy {
+   public:
+    explicit Busy(std::size_t& count) : count_(count) { ++count_; }
+    ~Busy() { --count_; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    std::size_t& count_;
+  };
   using Deed = aio::Task<Outcome<base::Done>>;
 
   EntryPtr find_own(const std::string& team, const std::string& id) const;
@@ -105,6 +118,7 @@ class Fleet {
   const FleetLimits limits_;
   std::map<std::string, EntryPtr> entries_;
   Leases leases_;
+  std::size_t busy_ = 0;
   aio::Condition leases_changed_;
   aio::TaskGroup tasks_;
 };

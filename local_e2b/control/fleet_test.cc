@@ -439,6 +439,28 @@ TEST(Fleet, KillsAllWhenTold) {
   world.run(kills_all(world));
 }
 
+aio::Task<> kills_cut_off(World& world, std::string held) {
+  const auto id = co_await make(world);
+  world.host.hold(held);
+  auto group = std::make_unique<aio::TaskGroup>(world.loop.executor());
+  Slot slot;
+  if (held == "freeze") group->spawn(keep(world.fleet->pause("red", id), slot));
+  if (held == "destroy") group->spawn(keep(world.fleet->kill("red", id), slot));
+  if (held == "init") group->spawn(keep(create_only(world), slot));
+  co_await settle();
+  group->cancel();
+  world.host.release(held);
+  co_await world.fleet->kill_all();
+  EXPECT_TRUE(world.host.boxes.empty()) << held;
+  EXPECT_TRUE(world.records.load().empty()) << held;
+}
+TEST(Fleet, KillsAlsoWhatWasCutOffInTheMiddle) {
+  for (const char* held : {"freeze", "destroy", "init"}) {
+    World world;
+    world.run(kills_cut_off(world, held));
+  }
+}
+
 aio::Task<> retries_kill(World& world) {
   const auto id = co_await make(world);
   world.host.fail("destroy", 1);
