@@ -397,6 +397,13 @@ class World {
   bool gone() const { return !life_->sandbox(); }
   std::string bound() const { return life_->sandbox() ? life_->sandbox()->status.sandbox_id : ""; }
 
+  void lose_state() {
+    life_.reset();
+    std::filesystem::remove_all(folder_ / "state");
+    life_ = begin();
+  }
+
+  base::Moment now() const { return clock_.now(); }
   Fate& fate() { return fate_; }
   e2b::FakeCloud& cloud() { return *cloud_; }
   Insides& insides() { return insides_; }
@@ -551,6 +558,41 @@ TEST(CrashTest, DeletingWhileACreateIsOutLeavesNothing) {  // I-DELRACE
   world.run_until("gone", [&] { return world.gone(); });
   world.pass(5min);
   expect_nothing_left(world);
+}
+
+TEST(CrashTest, DeletingWhatNoLookHasShownYetLeavesNothing) {  // I-DEL
+  World world(Weather{});
+  world.cloud().set_list_lag(60s, 0s);
+  world.cloud().chance(e2b::Operation::kGet, {Fault::Kind::kFalseAbsent}, 1);
+  world.cloud().script(e2b::Operation::kKill, {Fault::Kind::kKept});
+  world.declare("Running");
+  world.run_until("bound", [&] { return !world.bound().empty(); });
+  world.remove();
+  world.pass(60s);
+  EXPECT_FALSE(world.gone()) << "nothing has shown it, so its absence proves nothing";
+  world.cloud().clear_chances();
+  world.run_until("gone", [&] { return world.gone(); });
+  expect_nothing_left(world);
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kKill), 2u);
+}
+
+TEST(CrashTest, ALostStateFolderWaitsForTheCreatesThatItMayHaveSent) {  // I-AMBIG
+  World world(Weather{});
+  world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 60s});
+  world.declare("Running");
+  world.run_until("a create", [&] { return world.cloud().count(e2b::Operation::kCreate) > 0; });
+  world.lose_state();
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.pass(10min);
+  EXPECT_EQ(world.cloud().total_created(), 1u);
+}
+
+TEST(CrashTest, AFreshInstallationWaitsForNothing) {
+  World world(Weather{});
+  const base::Moment begun = world.now();
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_LT(world.now(), begun + 10s);
 }
 
 TEST(CrashTest, LeaveSparesItFromEverySweep) {  // I-ORPHANPOLICY, S3

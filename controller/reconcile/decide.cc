@@ -68,6 +68,10 @@ Action adopt_or_begin(const Observation& seen) {
   if (!seen.memory.listed || seen.memory.listed->started < seen.began)
     return look_list(seen, api::reason::kPending, "waiting for a complete list of the provider");
   const auto& boxes = seen.memory.listed->boxes;
+  if (boxes.empty() && !settled(seen))
+    return look_list(seen, api::reason::kResolvingCreate,
+                     "the record of earlier creates was lost; none is sent before it is certain "
+                     "that they made nothing");
   if (boxes.empty()) return RecordIntent{};
   // The record of it was lost: the newest epoch is the one that was ours.
   const auto newest = std::ranges::max_element(boxes, {}, epoch_of);
@@ -233,23 +237,26 @@ bool wants_kill(const Memory& memory, const std::string& id) {
          got->second.info.has_value();
 }
 
-// A forged status must not point us at somebody else's: an id that only the status names is looked
-// at before it is killed.
-bool vouched_for(const Memory& memory, const std::string& id) {
-  return id == memory.made || memory.got.contains(id) || memory.killed.contains(id) ||
+// An id is looked at before it is killed: a forged status must not point us at somebody else's, and
+// one that was shown need not be waited for afterwards.
+bool looked_at(const Memory& memory, const std::string& id) {
+  return memory.shown.contains(id) || memory.got.contains(id) || memory.killed.contains(id) ||
          (memory.listed && shows(*memory.listed, id));
 }
 
-// A full list from after the last kill, and after every unanswered create has settled, that shows
-// nothing of it: the step that is still missing.
-std::optional<Action> list_after(const Observation& seen, base::Moment last_kill,
-                                 const std::string& spared) {
+// A full list from after the last kill, and after every create has settled whose answer or whose
+// sandbox was not seen yet, that shows nothing of it: the step that is still missing. A DELETE may
+// be answered and do nothing, and its sandbox not show for as long as settle.
+std::optional<Action> list_after(const Observation& seen, const std::set<std::string>& ids,
+                                 base::Moment last_kill, const std::string& spared) {
   const auto& listed = seen.memory.listed;
   if (!listed || listed->started < last_kill) return unless_held(seen, Look{});
   base::Moment earliest = seen.began;
   if (seen.wanted.status.sandbox_id.empty())
     if (const auto ended = unclear_send_ended(seen))
       earliest = std::max(earliest, *ended + seen.provider->spec.settle);
+  if (!std::ranges::includes(seen.memory.shown, ids))
+    earliest = std::max(earliest, all_sent_shows(seen));
   const bool clean = std::ranges::all_of(
       listed->boxes, [&](const e2b::SandboxInfo& box) { return box.id == spared; });
   if (clean && listed->started >= earliest) return std::nullopt;
@@ -265,11 +272,11 @@ std::optional<Action> clear_away(const Observation& seen, const std::string& spa
   const std::set<std::string> ids = ids_of(seen, spared);
   base::Moment last_kill = {};
   for (const auto& id : ids) {
-    if (!vouched_for(memory, id)) return unless_held(seen, Look{id});
+    if (!looked_at(memory, id)) return unless_held(seen, Look{id});
     if (wants_kill(memory, id)) return unless_held(seen, Kill{id});
     last_kill = std::max(last_kill, memory.killed.at(id));
   }
-  if (auto look = list_after(seen, last_kill, spared)) return look;
+  if (auto look = list_after(seen, ids, last_kill, spared)) return look;
   for (const auto& id : ids) {
     const auto got = memory.got.find(id);
     if (got == memory.got.end() || got->second.started < memory.killed.at(id))

@@ -72,6 +72,22 @@ Observation held(Observation seen, base::Milliseconds left) {
   return seen;
 }
 
+// Its UID outlived its record, and the provider was listed at `when`.
+Observation recovered(base::Moment when, std::vector<e2b::SandboxInfo> boxes = {}) {
+  Observation seen = fresh();
+  seen.wanted.metadata.annotations[std::string(api::kRecoveredAnnotation)] = "true";
+  seen.now = when;
+  return listed(seen, std::move(boxes), when);
+}
+
+// Bound, deleted and killed at once: nothing has shown it since its create was answered.
+Observation never_shown(base::Moment send_ended) {
+  Observation seen = bound({});
+  seen.memory.made = "sb-1";
+  seen.memory.send_ended = send_ended;
+  return killed(deleting(got(seen, "sb-1", {})), "sb-1", kNow);
+}
+
 const wire::Identity kRun4{"uid-1", 1, 1, 4};
 
 const Case kCases[] = {
@@ -79,6 +95,15 @@ const Case kCases[] = {
     {"look_before_anything", fresh(), Look{}},
     {"record_before_anything_exists", listed(fresh(), {}), RecordIntent{}},  // I-INTENT
     {"adopt_what_lost_its_record", listed(fresh(), {box("sb-9")}), RecordIntent{kAttempt}},
+    {"a_lost_record_may_have_sent_a_create", recovered(kBegan + 89s),
+     Wait{
+         "ResolvingCreate",
+         "the record of earlier creates was lost; none is sent before it is certain that they made "
+         "nothing",
+         2'000ms}},
+    {"begin_once_that_has_settled", recovered(kBegan + 90s), RecordIntent{}},
+    {"adopt_what_a_lost_record_made", recovered(kBegan + 1s, {box("sb-9")}),
+     RecordIntent{kAttempt}},
     {"create_when_recorded", recorded(), Create{kAttempt}},
     {"never_without_the_finalizer",  // I-FIN
      with(recorded(), [](Observation& seen) { seen.wanted.metadata.finalizers.clear(); }),
@@ -245,6 +270,21 @@ const Case kCases[] = {
     {"kill_what_a_lost_reply_made", deleting(listed(recorded(false), {box("sb-1")})), Kill{"sb-1"}},
     {"kill_before_forgetting", deleting(ready()), Kill{"sb-1"}},
     {"look_at_what_only_the_status_names", deleting(bound({})), Look{"sb-1"}},
+    {"look_at_what_was_just_made",
+     with(deleting(bound({})), [](Observation& seen) { seen.memory.made = "sb-1"; }), Look{"sb-1"}},
+    {"what_was_never_shown_may_still_lag", never_shown(kNow - 89s),
+     Wait{"Deleting", "waiting for a complete list that shows nothing of it", 2'000ms}},
+    {"what_was_never_shown_has_settled", never_shown(kNow - 90s), RemoveFinalizer{}},
+    {"the_absence_of_what_was_shown_counts_at_once",
+     with(never_shown(kNow - 1s), [](Observation& seen) { seen.memory.shown = {"sb-1"}; }),
+     RemoveFinalizer{}},
+    {"after_a_restart_it_settles_from_there",
+     with(never_shown({}),
+          [](Observation& seen) {
+            seen.memory.send_ended.reset();
+            seen.began = kNow - 89s;
+          }),
+     Wait{"Deleting", "waiting for a complete list that shows nothing of it", 2'000ms}},
     {"a_kill_is_no_proof", killed(deleting(ready()), "sb-1", kNow - 1s), Kill{"sb-1"}},
     {"list_after_the_kill",  // I-DEL
      killed(deleting(listed(ready(), {box("sb-1")}, kNow - 10s)), "sb-1", kNow), Look{}},

@@ -21,6 +21,10 @@ bool proven_absent(const Memory& memory, const Got* got, const std::string& id) 
          !find_box(*memory.listed, id);
 }
 
+base::Seconds settle_of(const Observation& seen) {
+  return seen.provider ? seen.provider->spec.settle : api::ProviderSpec{}.settle;
+}
+
 Actual found_if_ours(const e2b::SandboxInfo& info, const api::Sandbox& wanted) {
   if (metadata_at(info, key::kUid) != wanted.metadata.uid) return Foreign{info.id};
   return Found{info};
@@ -51,7 +55,8 @@ Actual unbound_actual(const Observation& seen) {
   if (!seen.memory.listed) return Unknown{"no complete list yet"};
   const auto attempt = api::attempt_of(seen.wanted.metadata);
   const auto& boxes = seen.memory.listed->boxes;
-  if (!attempt) return boxes.empty() ? Actual(NeverTried{}) : Actual(Found{boxes.front()});
+  if (!attempt && !boxes.empty()) return Found{boxes.front()};
+  if (!attempt) return settled(seen) ? Actual(NeverTried{}) : Actual(Missing{});
   for (const auto& box : boxes)
     if (metadata_at(box, key::kNonce) == attempt->nonce && epoch_of(box) == attempt->epoch)
       return Found{box};
@@ -74,6 +79,10 @@ std::string key_of_run(const std::string& instance,
 
 bool shows(const Listed& listed, const std::string& id) { return find_box(listed, id) != nullptr; }
 
+void note_shown(Memory& memory, const Listed& listed) {
+  for (const auto& box : listed.boxes) memory.shown.insert(box.id);
+}
+
 std::string metadata_at(const e2b::SandboxInfo& info, const char* key) {
   const auto found = info.metadata.find(key);
   return found == info.metadata.end() ? std::string() : found->second;
@@ -84,19 +93,25 @@ std::int64_t epoch_of(const e2b::SandboxInfo& info) {
 }
 
 std::optional<base::Moment> unclear_send_ended(const Observation& seen) {
-  const auto attempt = api::attempt_of(seen.wanted.metadata);
+  const api::Metadata& metadata = seen.wanted.metadata;
+  const auto attempt = api::attempt_of(metadata);
+  // An attempt that the store has lost may have been sent before this process began.
+  if (!attempt && metadata.annotations.contains(std::string(api::kRecoveredAnnotation)))
+    return seen.began;
   if (!attempt) return std::nullopt;
   if (seen.memory.recorded_nonce == attempt->nonce) return seen.memory.unclear_send_ended;
   return std::max(seen.memory.unclear_send_ended.value_or(seen.began), seen.began);
 }
 
+base::Moment all_sent_shows(const Observation& seen) {
+  return seen.memory.send_ended.value_or(seen.began) + settle_of(seen);
+}
+
 bool settled(const Observation& seen) {
   if (!seen.memory.listed || !seen.memory.listed->boxes.empty()) return false;
   const auto ended = unclear_send_ended(seen);
-  const base::Seconds settle =
-      seen.provider ? seen.provider->spec.settle : api::ProviderSpec{}.settle;
   return seen.memory.listed->started >= seen.began &&
-         (!ended || seen.memory.listed->started >= *ended + settle);
+         (!ended || seen.memory.listed->started >= *ended + settle_of(seen));
 }
 
 Actual actual_of(const Observation& seen) {

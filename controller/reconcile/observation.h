@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -61,7 +62,9 @@ struct HeldBack {
 struct Memory {
   std::string recorded_nonce = {};  // This process wrote that intent, so nobody before it sent it.
   std::optional<Sent> sent = {};
-  std::string made = {};  // The id that our newest create returned.
+  std::string made = {};                        // The id that our newest create returned.
+  std::optional<base::Moment> send_ended = {};  // The last create, whatever its answer.
+  std::set<std::string> shown = {};  // Ids that a GET or a list has shown: those are past the lag.
   // The way in, of the newest create or connect; absent after a restart, and then read again.
   std::optional<e2b::Handle> handle = {};
   std::optional<base::Moment> unclear_send_ended = {};  // The last create nobody answered clearly.
@@ -116,12 +119,16 @@ void outdate(Memory& memory, base::Moment now);
 std::string key_of_run(const std::string& instance,
                        const std::optional<base::WallTime>& started_at);
 bool shows(const Listed& listed, const std::string& id);
+void note_shown(Memory& memory, const Listed& listed);
 
 // Reads the witnesses: what the provider's side of `seen.wanted` is, as far as it is known.
 Actual actual_of(const Observation& seen);
 
 // When the last create that may still come true ended; nothing when there is none.
 std::optional<base::Moment> unclear_send_ended(const Observation& seen);
+// From when on a list tells all that was ever sent: settle after the last create ended, as far as
+// it is known, else after this process began.
+base::Moment all_sent_shows(const Observation& seen);
 // A create that nobody answered can no longer come true: a complete list from after it settled
 // shows nothing of ours.
 bool settled(const Observation& seen);

@@ -25,6 +25,7 @@ void note_get(Memory& memory, const std::string& id, base::Moment started,
   Got& got = memory.got[id];
   if (info) {
     got.misses = 0;
+    memory.shown.insert(id);
   } else if (got.misses++ == 0) {
     got.first_miss = started;
   }
@@ -135,6 +136,7 @@ Outcome Reconciler::perform(const Pass& pass, const Look& step) {
   });
   parts_.memories.update(pass.uid(), [&](Memory& memory) {
     memory.listed = Listed{started, std::move(answer->value)};
+    note_shown(memory, *memory.listed);
   });
   return {};
 }
@@ -144,7 +146,10 @@ Outcome Reconciler::write_metadata(const Pass& pass, const std::optional<api::At
   const api::Metadata& metadata = pass.wanted().metadata;
   auto annotations = metadata.annotations;
   auto finalizers = metadata.finalizers;
-  if (attempt) annotations[std::string(api::kAttemptAnnotation)] = api::to_text(*attempt);
+  if (attempt) {
+    annotations[std::string(api::kAttemptAnnotation)] = api::to_text(*attempt);
+    annotations.erase(std::string(api::kRecoveredAnnotation));
+  }
   std::erase(finalizers, std::string(api::kFinalizer));
   if (finalizer) finalizers.emplace_back(api::kFinalizer);
   auto written = parts_.store.update_metadata(
@@ -216,6 +221,7 @@ Outcome Reconciler::perform(const Pass& pass, const Create& step) {
                  auto made = gate->as(Priority::kCreate).create(request, stop);
                  parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
                    memory.sent = Sent{.attempt = attempt};
+                   memory.send_ended = parts_.clock.now();
                    if (made) {
                      memory.sent->id = memory.made = made->id;
                      memory.handle = *made;
@@ -223,7 +229,7 @@ Outcome Reconciler::perform(const Pass& pass, const Create& step) {
                      return;
                    }
                    memory.sent->failure = made.error();
-                   if (!made.error().definite()) memory.unclear_send_ended = parts_.clock.now();
+                   if (!made.error().definite()) memory.unclear_send_ended = memory.send_ended;
                  });
                  if (!made && made.error().definite())
                    hold_back(wanted, "Create", made.error(), made.error().kind);
@@ -359,6 +365,7 @@ Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
   const auto killed = pass.cloud(Priority::kDelete).kill(step.id, {});
   if (!killed) return failed(killed.error());
   parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.shown.merge(std::set(pass.seen.memory.shown));  // What the last poll showed, too.
     outdate(memory, parts_.clock.now());
     memory.killed[step.id] = memory.changed;
   });

@@ -16,6 +16,7 @@ void take_poll(Memory& memory, const Session& session, const std::string& uid) {
   memory.listed = Listed{session.polled->started, found == session.polled->boxes.end()
                                                       ? std::vector<e2b::SandboxInfo>{}
                                                       : found->second};
+  note_shown(memory, *memory.listed);
 }
 
 }  // namespace

@@ -139,6 +139,13 @@ const Dimension kWitnesses = {
        seen.memory.killed["sb-1"] = seen.memory.changed = scene::kNow - 1s;
        seen.memory.got["sb-1"] = Got{scene::kNow, {}, 1, scene::kNow};
      }},
+    {"killed_unseen",
+     [](Observation& seen) {
+       see(seen, {});
+       seen.memory.send_ended = scene::kNow - 10s;
+       seen.memory.killed["sb-1"] = seen.memory.changed = scene::kNow - 1s;
+       seen.memory.got["sb-1"] = Got{scene::kNow, {}, 1, scene::kNow};
+     }},
     {"anothers", [](Observation& seen) {
        see(seen, {});
        auto other = scene::box("sb-1");
@@ -240,6 +247,15 @@ const Rule kRules[] = {
                          seen.wanted.spec.deletion_policy != DeletionPolicy::kKill;
        const std::string spared = kept ? seen.wanted.status.sandbox_id : "";
        return clean(seen, spared) && !std::holds_alternative<Unknown>(seen.actual);
+     }},
+    {"I-DEL: what no look has shown goes only when its create has settled",
+     [](const Observation& seen, const Action& action, const Report&) {
+       const Memory& memory = seen.memory;
+       const bool unseen = std::ranges::any_of(
+           memory.killed, [&](const auto& kill) { return !memory.shown.contains(kill.first); });
+       return !(is<RemoveFinalizer>(action) || is<RecordTerminated>(action)) || !unseen ||
+              seen.wanted.status.terminated_time ||
+              memory.listed->started >= memory.send_ended.value_or(seen.began) + 90s;
      }},
     {"the finalizer goes only when deletion was asked for",
      [](const Observation& seen, const Action& action, const Report&) {

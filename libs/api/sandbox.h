@@ -17,6 +17,8 @@ namespace api {
 inline constexpr std::string_view kGroupVersion = "sandfleet.dev/v1alpha1";
 inline constexpr std::string_view kFinalizer = "sandfleet.dev/e2b-sandbox";
 inline constexpr std::string_view kAttemptAnnotation = "sandfleet.dev/attempt";
+// The store lost what it knew of this object, all but its UID; gone once an attempt is on record.
+inline constexpr std::string_view kRecoveredAnnotation = "sandfleet.dev/recovered";
 
 struct Key {
   std::string space, name;  // Namespace (empty for cluster-scoped kinds) and name.

@@ -530,6 +530,27 @@ TEST_F(Store, FindsItsUidsAgainWhenTheStateFolderIsLost) {
   EXPECT_EQ(store_->fleet_id(), fleet);
 }
 
+TEST_F(Store, MarksWhatItKnowsNothingButTheUidOf) {
+  const auto marked = [&](const Key& key) {
+    const auto& annotations = store_->find_sandbox(key)->metadata.annotations;
+    return annotations.contains(std::string(api::kRecoveredAnnotation));
+  };
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  EXPECT_FALSE(marked(kA));
+  store_.reset();
+  fs::remove_all(options_.state);
+  open();
+  write("b.yaml", sandbox_yaml("b"));
+  scan();
+  EXPECT_TRUE(marked(kA));
+  EXPECT_FALSE(marked({"default", "b"}));
+  open();
+  scan();
+  EXPECT_TRUE(marked(kA)) << "a restart teaches nothing about what was lost";
+}
+
 TEST_F(Store, FindsUidsAgainAlsoWhenThatWasInterrupted) {
   open();
   write("a.yaml", sandbox_yaml("a"));

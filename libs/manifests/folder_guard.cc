@@ -179,6 +179,11 @@ Result<std::map<Id, Birth>> FolderGuard::give_birth(const std::vector<Id>& ids,
   return births;
 }
 
+bool FolderGuard::recovered(const Id& id) {
+  std::lock_guard lock(mutex_);
+  return recovered_.contains(id);
+}
+
 Result<Done> FolderGuard::forget(const Id& id) {
   std::lock_guard lock(mutex_);
   if (recovered_.erase(id) > 0) CHECK_OK(write_recovered());

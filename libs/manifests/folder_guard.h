@@ -30,6 +30,7 @@ class FolderGuard {
   // The UID of an object on record nowhere: the one it had before the state folder was lost, or a
   // new one. Durable for all of them when it returns.
   base::Result<std::map<Id, Birth>> give_birth(const std::vector<Id>& ids, base::WallTime now);
+  bool recovered(const Id& id);  // Its UID is the one from before the state folder was lost.
   base::Result<base::Done> forget(const Id& id);
   // After a restart: the list in the folder becomes these and what was recovered.
   base::Result<base::Done> reconcile(const std::map<Id, Birth>& births);

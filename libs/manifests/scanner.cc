@@ -220,7 +220,10 @@ Result<Done> Scanner::create(const std::vector<const Declared*>& documents) {
     CHECK_OK(parts_.objects.change(id, [&](const Record* current) -> Next {
       if (current && !current->tombstone()) return kStays;
       TRY(auto record, newborn(*document, births.at(id)));
-      return std::optional(std::move(record));
+      if (!parts_.guard.recovered(id)) return std::optional(std::move(record));
+      return std::optional(edited(std::move(record), [](api::Metadata& metadata) {
+        metadata.annotations[std::string(api::kRecoveredAnnotation)] = "true";
+      }));
     }));
   }
   return Done{};
