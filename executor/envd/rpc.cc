@@ -88,33 +88,32 @@ aio::Task<> end_stream(Exchange exchange, std::optional<RpcError> error) {
   if (co_await exchange->write(end_envelope(error))) static_cast<void>(co_await exchange->finish());
 }
 
-aio::Task<> run_stream(std::shared_ptr<Daemon> daemon, Exchange exchange, RpcServerStream stream,
-                       RpcMessages& messages) {
+// The one message that opens a server stream, with what the head says of the call.
+aio::Task<RpcResult<RpcCall>> read_call(std::shared_ptr<Daemon> daemon, Exchange exchange) {
+  CO_TRY(RpcCall call, read_head(std::move(daemon), exchange->head()));
+  RpcMessages messages(exchange);
+  CO_TRY(std::optional<base::Json> message, co_await messages.next());
+  if (!message) co_return RpcError(RpcCode::kInvalidArgument, "the request holds no message");
+  call.message = *std::move(message);
+  co_return call;
+}
+
+aio::Task<> run_stream(Exchange exchange, RpcServerStream stream, RpcCall call) {
+  RpcReplies replies(exchange);
+  const auto done = co_await stream(std::move(call), replies);
   std::optional<RpcError> error;
-  auto call = read_head(std::move(daemon), exchange->head());
-  if (!call) error = call.error();
-  if (call) {
-    auto message = co_await messages.next();
-    if (!message) {
-      error = message.error();
-    } else if (!*message) {
-      error.emplace(RpcCode::kInvalidArgument, "the request holds no message");
-    } else {
-      call->message = **std::move(message);
-      RpcReplies replies(exchange);
-      const auto done = co_await stream(*std::move(call), replies);
-      if (!done) error = done.error();
-    }
-  }
+  if (!done) error = done.error();
   co_await end_stream(exchange, error);
 }
 
 aio::Task<> serve_server_stream(std::shared_ptr<Daemon> daemon, Exchange exchange,
                                 RpcServerStream stream) {
-  RpcMessages messages(exchange);
   if (!co_await begin_stream(exchange)) co_return;
-  // A stream may have nothing to say for long; only this tells that nobody listens any more.
-  co_await aio::race(run_stream(std::move(daemon), exchange, stream, messages),
+  auto call = co_await read_call(std::move(daemon), exchange);
+  if (!call) co_return co_await end_stream(exchange, call.error());
+  // A stream may have nothing to say for long; only this tells that nobody listens any more. Not
+  // before the message is here: a connection has one reader at a time.
+  co_await aio::race(run_stream(exchange, std::move(stream), *std::move(call)),
                      exchange->wait_for_disconnect());
 }
 

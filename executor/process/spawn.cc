@@ -96,7 +96,15 @@ void close_on_exec_from(unsigned first) {
 }
 
 void forget_signals() {
-  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  // Raw, so that the two that the C library keeps for itself are reset too (its signal() refuses).
+  struct {
+    void (*handler)(int) = SIG_DFL;
+    unsigned long flags = 0;
+    void (*restorer)() = nullptr;
+    unsigned long mask = 0;
+  } const untouched;
+  for (int number = 1; number < NSIG; ++number)
+    ::syscall(SYS_rt_sigaction, number, &untouched, nullptr, sizeof untouched.mask);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -56,6 +56,7 @@ class HttpExchange {
   virtual Task<base::Result<base::Done>> write(std::string bytes) = 0;
   virtual Task<base::Result<base::Done>> finish() = 0;
   // Resolves when the peer closes its side or the connection breaks; for streams that only write.
+  // Not while a read is in hand: a connection has one reader at a time.
   virtual Task<> wait_for_disconnect() = 0;
 
   // Sends this request on over `upstream`, a fresh connection, and streams the reply back: each
