@@ -88,12 +88,17 @@ aio::Task<> end_stream(Exchange exchange, std::optional<RpcError> error) {
   if (co_await exchange->write(end_envelope(error))) static_cast<void>(co_await exchange->finish());
 }
 
-// The one message that opens a server stream, with what the head says of the call.
+// The one message that opens a server stream, with what the head says of the call. Read to the end
+// of the body before anything is answered: a client that hears of an answer while it still sends
+// may cut its message short.
 aio::Task<RpcResult<RpcCall>> read_call(std::shared_ptr<Daemon> daemon, Exchange exchange) {
   CO_TRY(RpcCall call, read_head(std::move(daemon), exchange->head()));
   RpcMessages messages(exchange);
   CO_TRY(std::optional<base::Json> message, co_await messages.next());
   if (!message) co_return RpcError(RpcCode::kInvalidArgument, "the request holds no message");
+  CO_TRY(const auto more, co_await messages.next());
+  if (more)
+    co_return RpcError(RpcCode::kInvalidArgument, "the request holds more than one message");
   call.message = *std::move(message);
   co_return call;
 }
@@ -108,8 +113,8 @@ aio::Task<> run_stream(Exchange exchange, RpcServerStream stream, RpcCall call) 
 
 aio::Task<> serve_server_stream(std::shared_ptr<Daemon> daemon, Exchange exchange,
                                 RpcServerStream stream) {
-  if (!co_await begin_stream(exchange)) co_return;
   auto call = co_await read_call(std::move(daemon), exchange);
+  if (!co_await begin_stream(exchange)) co_return;
   if (!call) co_return co_await end_stream(exchange, call.error());
   // A stream may have nothing to say for long; only this tells that nobody listens any more. Not
   // before the message is here: a connection has one reader at a time.

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "libs/base/crypto.h"
@@ -42,6 +43,11 @@ bool Connection::fill() {
   const ssize_t got = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (got > 0) held_.append(bytes, static_cast<std::size_t>(got));
   return got > 0;
+}
+
+bool Connection::answers_within(base::Milliseconds time) {
+  pollfd watched{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  return !held_.empty() || ::poll(&watched, 1, static_cast<int>(time.count())) > 0;
 }
 
 Response Connection::read_head() {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "libs/base/clock.h"
 #include "libs/base/fd.h"
 #include "libs/base/json.h"
 
@@ -32,6 +33,7 @@ class Connection {
   std::string read_some();   // Of the de-chunked body; empty at its end.
   Response read_response();  // Head and whole body.
   bool fill();               // False at the end.
+  bool answers_within(base::Milliseconds time);
 
  private:
   base::Fd socket_;

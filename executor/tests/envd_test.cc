@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -416,6 +417,26 @@ TEST_F(Envd, AnswersConnectsContentTypesAndErrors) {
   EXPECT_EQ(code("filesystem.Filesystem/ListDir", {{"path", home("passwd")}}),
             "400 invalid_argument");
   EXPECT_EQ(code("filesystem.Filesystem/RemoveWatcher", {{"watcher_id", "none"}}), "404 not_found");
+}
+
+// A client that hears an answer while it still sends may cut its message short.
+TEST_F(Envd, AnswersAStreamOnlyWhenItsWholeRequestIsHere) {
+  const std::string message = R"({"process":{"cmd":"/bin/true"}})";
+  const std::string envelope =
+      std::string("\0\0\0\0", 4) + static_cast<char>(message.size()) + message;
+  char size[8];
+  std::snprintf(size, sizeof size, "%zx\r\n", envelope.size());
+  Connection connection(port_);
+  for (const std::string& part :
+       {std::string("POST /process.Process/Start HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                    "application/connect+json\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        size + envelope.substr(0, 7), envelope.substr(7) + "\r\n"}) {
+    connection.send(part);
+    EXPECT_FALSE(connection.answers_within(base::Milliseconds(100))) << part;
+  }
+  connection.send("0\r\n\r\n");
+  EXPECT_EQ(connection.read_head().status, 200);
+  EXPECT_THAT(connection.read_some(), testing::HasSubstr("start"));
 }
 
 TEST_F(Envd, WatchesAFolderByStreamAndByPoll) {
