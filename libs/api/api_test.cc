@@ -135,12 +135,6 @@ TEST(SandboxJson, NamesWhatDoesNotFit) {
   }
 }
 
-TEST(StatusJson, ComesBackAsItWent) {
-  const auto read = status_from_json(to_json(full_sandbox().status));
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(*read, full_sandbox().status);
-}
-
 TEST(ProviderJson, ComesBackAsItWent) {
   SandboxProvider provider;
   provider.metadata.key = {"", "local"};

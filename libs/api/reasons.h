@@ -45,7 +45,6 @@ inline constexpr std::string_view kReleasing =
 
 // Something is in the way, and may pass.
 inline constexpr std::string_view kProviderNotFound = "ProviderNotFound";  // No such provider.
-inline constexpr std::string_view kProviderNotReady = "ProviderNotReady";  // It cannot be used yet.
 inline constexpr std::string_view kProviderUnavailable =
     "ProviderUnavailable";  // It does not answer.
 inline constexpr std::string_view kProviderQuotaExceeded =
@@ -67,8 +66,6 @@ inline constexpr std::string_view kCredentialsMissing = "CredentialsMissing";  /
 inline constexpr std::string_view kNameConflict = "NameConflict";  // The sandbox is another's.
 inline constexpr std::string_view kInvalidManifest =
     "InvalidManifest";  // The document is broken: its last good version stays in force.
-inline constexpr std::string_view kImmutableFieldChanged =
-    "ImmutableFieldChanged";  // An edit of a field that cannot change was not taken.
 
 // Why it ended.
 inline constexpr std::string_view kEndedByUser = "EndedByUser";  // desiredState: Terminated.

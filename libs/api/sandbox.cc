@@ -188,11 +188,4 @@ base::Result<Sandbox> sandbox_from_json(const Json& json) {
   return read;
 }
 
-base::Result<SandboxStatus> status_from_json(const Json& json) {
-  std::optional<base::Error> failure;
-  SandboxStatus read = status_from(Fields(json, "status", failure));
-  if (failure) return *failure;
-  return read;
-}
-
 }  // namespace api

@@ -118,8 +118,7 @@ struct Sandbox {
   bool operator==(const Sandbox&) const = default;
 };
 
-// The create that is on record for a Sandbox (annotation sandfleet.dev/attempt): only ever
-// replaced.
+// The create that is on record for a Sandbox, in kAttemptAnnotation: only ever replaced.
 struct Attempt {
   std::string nonce;  // 32 hexadecimal digits.
   std::int64_t epoch = 1;
@@ -139,7 +138,6 @@ base::Json to_json(const SandboxStatus& status);
 base::Json to_json(const SandboxSpec& spec);
 // Reads an object that satisfied the schema, defaults filled in.
 base::Result<Sandbox> sandbox_from_json(const base::Json& json);
-base::Result<SandboxStatus> status_from_json(const base::Json& json);
 
 std::string_view to_word(DesiredState state);
 std::string_view to_word(DeletionPolicy policy);

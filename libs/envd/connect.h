@@ -29,7 +29,6 @@ class EnvelopeDecoder {
  public:
   // The envelopes that are whole by now. An error (too long, compressed, after the end) is final.
   base::Result<std::vector<Envelope>> add(std::string_view bytes);
-  bool in_the_middle() const { return !rest_.empty(); }
 
  private:
   std::string rest_;
