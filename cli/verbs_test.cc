@@ -12,6 +12,7 @@
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
 #include "libs/base/testing/fake_clock.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/manifests/file_store.h"
 
 namespace cli {
@@ -55,11 +56,6 @@ class Verbs : public testing::Test {
     EXPECT_TRUE(opened) << opened.error().message;
     store_ = *std::move(opened);
     scan();
-  }
-  ~Verbs() override {
-    store_.reset();
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
   }
 
   void put(const std::string& name, std::string_view text) {
@@ -112,8 +108,8 @@ class Verbs : public testing::Test {
   }
 
   base::FakeClock clock_;
-  fs::path root_ = fs::temp_directory_path() / ("sandfleet-cli-" + base::random_hex(8));
-  fs::path manifests_ = root_ / "manifests", state_ = root_ / "state";
+  base::TemporaryFolder folder_;
+  fs::path manifests_ = folder_ / "manifests", state_ = folder_ / "state";
   std::unique_ptr<manifests::FileStore> store_;
   std::ostringstream out_, err_;
   int looks_left_ = 1000;
@@ -321,7 +317,7 @@ TEST_F(Verbs, DeleteHandsThePolicyOn) {
 }
 
 TEST_F(Verbs, ApplyPutsAFileIntoTheFolder) {
-  const fs::path file = root_ / "new.yaml";
+  const fs::path file = folder_ / "new.yaml";
   ASSERT_TRUE(base::write_file_atomically(
       file,
       "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: new}\n"
@@ -336,7 +332,7 @@ TEST_F(Verbs, ApplyWaitsForTheNewSpecAlthoughTheOldOneIsReady) {
   report(demo_, "Ready", "Running");
   std::string edited(kDemo);
   edited += "  keepAlive: {timeoutSeconds: 600}\n";
-  const fs::path file = root_ / "demo.yaml";
+  const fs::path file = folder_ / "demo.yaml";
   ASSERT_TRUE(base::write_file_atomically(file, edited, 0644));
   controller = [&] { report(demo_, "Ready", "Running"); };
   EXPECT_EQ(type({"apply", "-f", file.string(), "--wait"}), kDone) << err_.str();
@@ -361,11 +357,11 @@ TEST_F(Verbs, ApplyShowsWhatIsWrongAndChangesNothing) {
   EXPECT_THAT(err_.str(), HasSubstr("stdin.yaml:4:"));
   EXPECT_THAT(err_.str(), HasSubstr("spec.desiredState"));
   EXPECT_FALSE(fs::exists(manifests_ / "bad.yaml"));
-  EXPECT_EQ(type({"apply", "-f", (root_ / "missing.yaml").string()}), kNotFound);
+  EXPECT_EQ(type({"apply", "-f", (folder_ / "missing.yaml").string()}), kNotFound);
 }
 
 TEST_F(Verbs, AFolderThatIsNoStateFolderIsNamed) {
-  state_ = root_;
+  state_ = folder_.path();
   EXPECT_EQ(type({"get"}), kNotFound);
   EXPECT_THAT(err_.str(), HasSubstr("is no state folder of a controller"));
 }

@@ -5,10 +5,10 @@
 #include <fstream>
 
 #include "libs/base/strings.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/manifests/folder.h"
 #include "libs/manifests/identity.h"
 #include "libs/manifests/intake.h"
-#include "libs/manifests/testing/temporary_folder.h"
 
 namespace manifests {
 namespace {
@@ -28,7 +28,7 @@ std::size_t files_in(const fs::path& folder) {
 }
 
 TEST(Bounds, OfTheFilesInAFolder) {
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder;
   for (std::size_t index = 0; index <= kFilesMax; ++index)
     base::Fd(::open((folder.path() / (std::to_string(index) + ".yaml")).c_str(), O_CREAT | O_WRONLY,
                     0600));
@@ -39,7 +39,7 @@ TEST(Bounds, OfTheFilesInAFolder) {
 }
 
 TEST(Bounds, OfTheRequestsTakenAtOnceAndTheResultsKept) {
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder;
   const Layout layout{folder.path()};
   const Disk disk;
   ASSERT_TRUE(disk.make_folders(layout.results()));
@@ -62,7 +62,7 @@ TEST(Bounds, OfTheRequestsTakenAtOnceAndTheResultsKept) {
 }
 
 TEST(Bounds, OfALargeRequest) {
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder;
   const Layout layout{folder.path()};
   const Disk disk;
   ASSERT_TRUE(disk.make_folders(layout.results()));
@@ -75,7 +75,7 @@ TEST(Bounds, OfALargeRequest) {
 }
 
 TEST(Bounds, OfTheListOfUids) {
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder;
   const Disk disk;
   auto opened = IdentityFolder::open(folder.path(), folder.path() / "fallback", disk);
   ASSERT_TRUE(opened) << opened.error().message;

@@ -5,7 +5,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
-#include "libs/manifests/testing/temporary_folder.h"
+#include "libs/base/testing/temporary_folder.h"
 
 namespace manifests {
 namespace {
@@ -115,7 +115,7 @@ TEST(EditScalar, FindsItsDocumentAndListItems) {
 }
 
 TEST(EditScalarInFile, KeepsModeAndLink) {
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder;
   ASSERT_TRUE(base::write_file_atomically(folder.path() / "real.yaml", "a: 1 # one\n", 0640));
   fs::create_symlink("real.yaml", folder.path() / "link.yaml");
   const auto edited = edit_scalar_in_file(folder.path() / "link.yaml", 0, {"a"}, 2);
@@ -132,7 +132,7 @@ constexpr const char* kSandbox =
     "spec:\n  template:\n    id: base\n";
 
 TEST(ApplyManifest, CopiesWhatIsValidAndRefusesTheRest) {
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder;
   const auto apply = [&](const std::string& name, const std::string& text) {
     const auto applied = apply_manifest(folder.path(), name, text);
     return applied ? std::string() : applied.error().message;
@@ -157,7 +157,7 @@ TEST(ApplyManifest, CopiesWhatIsValidAndRefusesTheRest) {
 }
 
 TEST(ApplyManifest, KeepsASecretFromOthers) {
-  const TemporaryFolder folder;
+  const base::TemporaryFolder folder;
   ASSERT_TRUE(
       apply_manifest(folder.path(), "s.yaml",
                      "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData: {a: b}\n"));

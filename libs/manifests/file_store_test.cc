@@ -9,8 +9,8 @@
 #include "libs/api/reasons.h"
 #include "libs/base/files.h"
 #include "libs/base/testing/fake_clock.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/manifests/requests.h"
-#include "libs/manifests/testing/temporary_folder.h"
 
 namespace manifests {
 namespace {
@@ -105,7 +105,7 @@ class Store : public ::testing::Test {
       write("s" + std::to_string(index) + ".yaml", sandbox_yaml("s" + std::to_string(index)));
   }
 
-  TemporaryFolder folder_;
+  base::TemporaryFolder folder_;
   FileStoreOptions options_;
   base::FakeClock clock_;
   std::unique_ptr<FileStore> store_;

@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "libs/base/files.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/manifests/file_store.h"
 #include "libs/manifests/requests.h"
-#include "libs/manifests/testing/temporary_folder.h"
 
 namespace manifests {
 namespace {
@@ -46,7 +46,7 @@ class Watch : public ::testing::Test {
     return changed_.wait_for(lock, std::chrono::seconds(30), wanted);
   }
 
-  TemporaryFolder folder_;
+  base::TemporaryFolder folder_;
   FileStoreOptions options_;
   base::SystemClock clock_;
   std::mutex mutex_;

@@ -4,8 +4,9 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
-namespace manifests {
+namespace base {
 
 // A folder of its own for one test, gone with it; in memory where there is such a place, because
 // tests make thousands of durable writes.
@@ -26,9 +27,10 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
  private:
   std::filesystem::path path_;
 };
 
-}  // namespace manifests
+}  // namespace base
