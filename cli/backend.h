@@ -20,7 +20,7 @@ struct Asked {
   std::map<api::Key, api::SandboxSpec> sandboxes = {};
 };
 
-// Where the resources are: a state folder now, a cluster by and by. Everything is read anew on each
+// Where the resources are. Everything is read anew on each
 // call; nothing waits for the controller.
 class Backend {
  public:

@@ -1,4 +1,5 @@
 #include "cli/render.h"
+#include "libs/base/strings.h"
 #include "libs/base/time.h"
 
 namespace cli {
@@ -11,7 +12,7 @@ class Page {
     constexpr std::size_t kColumn = 18;
     const std::string head = name + ":";
     text_ += head + std::string(head.size() < kColumn ? kColumn - head.size() : 1, ' ') +
-             (value.empty() ? "-" : value) + "\n";
+             (value.empty() ? "-" : base::on_one_line(value)) + "\n";
   }
   void map(const std::string& name, const std::map<std::string, std::string>& values) {
     std::string first = name;

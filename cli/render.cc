@@ -2,20 +2,13 @@
 
 #include <algorithm>
 
+#include "libs/base/strings.h"
 #include "libs/base/time.h"
 
 namespace cli {
 namespace {
 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
-// Control characters would break a line, or drive a terminal.
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return text;
-}
 
 struct Readiness {
   std::string status = "Unknown", reason;
@@ -40,7 +33,8 @@ std::string to_text(const Table& table) {
   const auto print = [&](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool last = i + 1 == row.size();
-      text += row[i] + (last ? "\n" : std::string(widths[i] - row[i].size() + 3, ' '));
+      text += base::on_one_line(row[i]);
+      text += last ? "\n" : std::string(widths[i] - row[i].size() + 3, ' ');
     }
   };
   if (!table.headings.empty() && !table.headings[0].empty()) print(table.headings);
@@ -57,7 +51,7 @@ Table sandbox_table(const std::vector<api::Sandbox>& sandboxes, const Layout& la
     const auto ready = readiness(sandbox.status.conditions);
     std::vector<std::string> row = {
         sandbox.metadata.key.name,     ready.status,
-        or_dash(sandbox.status.state), or_dash(one_line(sandbox.status.sandbox_id)),
+        or_dash(sandbox.status.state), or_dash(sandbox.status.sandbox_id),
         sandbox.spec.template_id,      age(sandbox.metadata.created, now)};
     if (layout.wide) {
       row.insert(row.end(), {sandbox.spec.provider, std::to_string(sandbox.status.epoch),
@@ -94,7 +88,7 @@ Table event_table(const std::vector<api::RecordedEvent>& events, const Layout& l
   for (const auto& event : events) {
     std::vector<std::string> row = {age(event.last, now),        event.event.type,
                                     event.event.reason,          "sandbox/" + event.regarding.name,
-                                    std::to_string(event.count), one_line(event.event.note)};
+                                    std::to_string(event.count), event.event.note};
     if (layout.wide) {
       row.insert(row.begin() + 1, {age(event.first, now), or_dash(event.event.action)});
     }

@@ -9,6 +9,7 @@
 namespace cli {
 
 // Rows of cells under upper-case headings, columns apart by three spaces, as kubectl prints.
+// Control characters in a cell, which may be a sandbox's own words, come out as blanks.
 struct Table {
   std::vector<std::string> headings;
   std::vector<std::vector<std::string>> rows = {};

@@ -1,5 +1,6 @@
 #include "cli/render.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/options.h"
@@ -9,6 +10,8 @@
 
 namespace cli {
 namespace {
+
+using testing::HasSubstr;
 
 const base::WallTime kNow = *base::parse_rfc3339("2026-11-29T12:00:00Z");
 
@@ -113,6 +116,15 @@ TEST(Describe, ShowsSpecStatusConditionsNoticesAndEvents) {
             "  LAST SEEN   TYPE      REASON        OBJECT         COUNT   MESSAGE\n"
             "  5s          Warning   RateLimited   sandbox/demo   7       the provider asked us to "
             "slow down\n");
+}
+
+TEST(Describe, LetsNoSandboxWriteToTheTerminal) {
+  auto sandbox = ready_sandbox();
+  sandbox.status.sandbox_id = "sb\x1b[2J";
+  sandbox.status.conditions[0].message = "its log ends: a\nb\x1b]0;title\x07";
+  const std::string page = describe(sandbox, "", {}, kNow);
+  EXPECT_THAT(page, HasSubstr("sb [2J\n"));
+  EXPECT_THAT(page, HasSubstr("its log ends: a b ]0;title \n"));
 }
 
 struct AgeCase {

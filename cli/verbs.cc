@@ -39,8 +39,7 @@ int usage(const Call& call, const std::string& what) {
   return kUsage;
 }
 
-// ---- Reading
-// -------------------------------------------------------------------------------------
+// ---- Reading ---------------------------------------------------------------------------------
 
 bool is_asked_for(const Call& call, const api::Key& key) {
   if (!call.options.all_spaces && !key.space.empty() && key.space != call.options.space) {
@@ -207,8 +206,7 @@ int events(const Call& call) {
   return kDone;
 }
 
-// ---- Asking
-// --------------------------------------------------------------------------------------
+// ---- Asking ----------------------------------------------------------------------------------
 
 // Looks until it is so, it never will be, or the time is up.
 int wait_for(const Call& call, const api::Key& key,

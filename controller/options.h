@@ -30,7 +30,7 @@ struct Options {
 
 void declare(base::Flags& flags, Options& options);
 
-// The program's own name for the options, or the exit code to end with.
+// Fills `options` from the command line; a number: end with that exit code.
 std::optional<int> parse_options(int argc, const char* const* argv, Options& options);
 
 }  // namespace controller

@@ -5,6 +5,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/strings.h"
+#include "libs/net/transport.h"
 
 namespace controller {
 namespace {
@@ -98,18 +99,20 @@ class Preparation {
     if (finished.exit_code == 0) return std::move(finished.output);
     return base::error(ErrorCode::kUnavailable, "a step inside the sandbox ended with ",
                        std::to_string(finished.exit_code), ": ",
-                       base::trim(finished.error_output).substr(0, 500));
+                       net::tame(base::trim(finished.error_output)));
   }
 
   base::Result<Layout> lay_out() {
     TRY(const std::string ids, script("id -u; id -g", {}, ""));
     const auto lines = base::split(std::string(base::trim(ids)), '\n');
     if (lines.size() != 2)
-      return base::error(ErrorCode::kUnavailable, "cannot tell who the default user is: ", ids);
+      return base::error(ErrorCode::kUnavailable,
+                         "cannot tell who the default user is: ", net::tame(ids));
     TRY(const std::string told, script(kLayOut, {lines[0] + ":" + lines[1], kExecutorPath}, kRoot));
     const auto facts = base::split(told, '\n');
     if (facts.size() < 2)
-      return base::error(ErrorCode::kUnavailable, "the layout step told too little: ", told);
+      return base::error(ErrorCode::kUnavailable,
+                         "the layout step told too little: ", net::tame(told));
     Layout layout{.group = facts[0]};
     TRY(layout.right_executor, is_right(base::split(facts[1], ' ').front()));
     return layout;
@@ -160,7 +163,8 @@ class Preparation {
                              : log                    ? *log
                                                       : "";
     return base::error(ErrorCode::kUnavailable, "the executor was started and does not answer (",
-                       answer.error().message, "); its log ends: ", base::trim(last));
+                       answer.error().message,
+                       "); its log ends: ", base::on_one_line(base::trim(last)));
   }
 
   envd::Sandbox& sandbox_;
@@ -168,7 +172,7 @@ class Preparation {
   const ExecutorFile& file_;
   const PrepareOptions& options_;
   const std::stop_token stop_;
-};  // namespace
+};
 
 }  // namespace
 

@@ -7,16 +7,11 @@
 #include "libs/base/json.h"
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/base/time.h"
 
 namespace base {
 namespace {
-
-std::filesystem::path scratch() {
-  const auto folder = std::filesystem::path(testing::TempDir()) / ("base-" + random_hex(4));
-  std::filesystem::create_directories(folder);
-  return folder;
-}
 
 TEST(Crypto, MatchesPublishedVectors) {
   // FIPS 180-4 "abc"; RFC 4231 case 2; RFC 4648 §10.
@@ -61,7 +56,8 @@ TEST(Time, ReadsHttpDates) {
 }
 
 TEST(Files, ReplacesAFileWholeOrNotAtAll) {
-  const auto path = scratch() / "state.json";
+  const TemporaryFolder folder;
+  const auto path = folder / "state.json";
   ASSERT_TRUE(write_file_atomically(path, "one", 0600));
   ASSERT_TRUE(write_file_atomically(path, "two", 0600));
   EXPECT_EQ(*read_file(path), "two");
@@ -74,7 +70,8 @@ TEST(Files, ReplacesAFileWholeOrNotAtAll) {
 }
 
 TEST(Files, RefusesMoreThanAskedFor) {
-  const auto path = scratch() / "big";
+  const TemporaryFolder folder;
+  const auto path = folder / "big";
   ASSERT_TRUE(write_file_atomically(path, std::string(100, 'x'), 0600));
   EXPECT_EQ(read_file(path, 99).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(read_file(path, 100)->size(), 100u);
@@ -82,7 +79,8 @@ TEST(Files, RefusesMoreThanAskedFor) {
 }
 
 TEST(Files, LocksOnce) {
-  const auto path = scratch() / "lock";
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
   const auto held = lock_file(path);
   ASSERT_TRUE(held);
   EXPECT_EQ(lock_file(path).error().code, ErrorCode::kConflict);
@@ -96,6 +94,16 @@ TEST(Strings, EncodesAndDecodesPercents) {
   EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(parse_integer("42"), 42);
   EXPECT_FALSE(parse_integer("42x"));
+}
+
+TEST(Strings, CutBetweenCharacters) {
+  EXPECT_EQ(cut("aü", 3), "aü");
+  EXPECT_EQ(cut("aü", 2), "a");
+  EXPECT_EQ(cut("ü", 1), "");
+}
+
+TEST(Strings, KeepAStrangersTextWithinItsLine) {
+  EXPECT_EQ(on_one_line("a\nb\x1b[31mc\x7f ü"), "a b [31mc  ü");
 }
 
 TEST(JsonText, NeverThrows) {

@@ -56,7 +56,8 @@ Result<Done> write_file_atomically(const fs::path& path, std::string_view conten
     Fd file(::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (!file) return errno_error("write", staged, errno);
     const auto wrote = write_all(file.get(), content);
-    const bool kept = wrote && ::fchmod(file.get(), mode) == 0 && (!synced || ::fsync(file.get()) == 0);
+    const bool kept =
+        wrote && ::fchmod(file.get(), mode) == 0 && (!synced || ::fsync(file.get()) == 0);
     if (!kept) {
       const Error failed =
           wrote ? errno_error("write", staged, errno)

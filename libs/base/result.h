@@ -30,8 +30,7 @@ struct Error {
   bool operator==(const Error&) const = default;
 };
 
-// A value, or the failure that stands in its place. A failure type other than Error derives from
-// it.
+// A value, or the failure that stands in its place: an Error, or a type that derives from it.
 template <typename T, typename E = Error>
 class [[nodiscard]] Result {
  public:
@@ -102,8 +101,7 @@ struct Overloaded : Handlers... {
 template <typename... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
-// An error of `code` whose message is the parts joined: error(ErrorCode::kInvalid, "no such user:
-// ", name).
+// The message is the parts joined: error(ErrorCode::kInvalid, "no user ", name).
 template <typename... Parts>
 Error error(ErrorCode code, const Parts&... parts) {
   Error made{code, {}};

@@ -48,6 +48,20 @@ std::string lower(std::string_view text) {
   return lowered;
 }
 
+std::string_view cut(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t end = bytes_max;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return line;
+}
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 
 std::string percent_encode(std::string_view text) {

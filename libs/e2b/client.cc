@@ -66,7 +66,7 @@ class Client::Api {
 
   Api(net::Transport& transport, const base::Clock& clock, Settings settings)
       : transport(transport), clock(clock), settings(std::move(settings)) {
-    while (this->settings.api_url.ends_with('/')) this->settings.api_url.pop_back();
+    this->settings.api_url = net::base_url(this->settings.api_url);
   }
 
   struct Call {
@@ -112,10 +112,6 @@ class Client::Api {
     auto key = settings.api_key();
     return key ? std::string(base::trim(*key)) : "";
   }
-  base::Error failure(std::string_view what, const net::Failure& failure) const {
-    return {failure.code, std::string(what) + ": " + failure.message, failure.retry_after};
-  }
-
   // A 404 counts as "no such sandbox" only when it looks like an API's answer, not a web server's.
   static bool says_absent(const net::Response& response) {
     return response.status == 404 && read_refusal(response).is_json;
@@ -189,7 +185,7 @@ Result<Handle, CreateFailure> Client::create(const NewSandbox& wanted, std::stop
 
   using Kind = CreateFailure::Kind;
   if (!reply)
-    return CreateFailure{api_->failure(what, reply.error()),
+    return CreateFailure{net::error_of(what, reply.error()),
                          reply.error().sent ? Kind::kAmbiguous : Kind::kNotSent};
   if (!is_success(reply->status)) return create_failure_of(what, read_refusal(*reply), api_->key());
   auto handle = read_handle(reply->body);
@@ -203,7 +199,7 @@ Result<Told<std::optional<SandboxInfo>>> Client::get(const std::string& id, std:
   CHECK_OK(check_id(id));
   const std::string what = "get " + id;
   const net::Reply reply = api_->send({"GET", sandbox_path(id)}, stop);
-  if (!reply) return api_->failure(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   Told<std::optional<SandboxInfo>> told{std::nullopt, provider_time(*reply)};
   if (Api::says_absent(*reply)) return told;
   if (!is_success(reply->status)) return api_->refusal_or_foreign(what, *reply);
@@ -217,7 +213,7 @@ Result<std::optional<Handle>> Client::Api::handle(const std::string& id, std::st
   CHECK_OK(check_id(id));
   const std::string what = "get tokens of " + id;
   const net::Reply reply = send({"GET", sandbox_path(id)}, stop);
-  if (!reply) return failure(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   if (!is_success(reply->status)) return refusal_or_foreign(what, *reply);
   auto handle = read_handle(reply->body);
   if (!handle) return nonsense(what, handle.error());
@@ -263,7 +259,7 @@ Result<Told<std::vector<SandboxInfo>>> Client::list(const Filter& filter, std::s
   for (int page = 1; page <= kListPagesMax; ++page) {
     const std::string what = "list, page " + std::to_string(page);
     const net::Reply reply = api_->send({"GET", list_path(filter, token)}, stop);
-    if (!reply) return api_->failure(what, reply.error());
+    if (!reply) return net::error_of(what, reply.error());
     if (!is_success(reply->status)) return api_->refusal_or_foreign(what, *reply);
     if (auto added = add_page(reply->body, filter, found); !added)
       return nonsense(what, added.error());
@@ -287,7 +283,7 @@ Result<KillAnswer> Client::kill(const std::string& id, std::stop_token stop) {
   CHECK_OK(check_id(id));
   const std::string what = "kill " + id;
   const net::Reply reply = api_->send({"DELETE", sandbox_path(id)}, stop);
-  if (!reply) return api_->failure(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   if (is_success(reply->status)) return KillAnswer::kKilled;
   if (Api::says_absent(*reply)) return KillAnswer::kNotThere;
   return api_->refusal_or_foreign(what, *reply);
@@ -298,7 +294,7 @@ Result<PauseAnswer> Client::pause(const std::string& id, std::stop_token stop) {
   const std::string what = "pause " + id;
   const net::Reply reply = api_->send(
       {.method = "POST", .path = sandbox_path(id, "/pause"), .body = "{}", .once = true}, stop);
-  if (!reply) return api_->failure(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   if (is_success(reply->status)) return PauseAnswer::kPaused;
   if (reply->status == 409) return PauseAnswer::kAlreadyPaused;
   return api_->refusal_or_foreign(what, *reply);
@@ -328,7 +324,7 @@ Result<Connected> Client::Api::resume(const std::string& id, Seconds timeout,
                                  .body = seconds_body("timeout", timeout),
                                  .once = true},
                                 stop);
-  if (!reply) return failure(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   if (is_success(reply->status)) {
     TRY(Connected made, connected(what, id, *reply, stop));
     made.resumed = true;
@@ -360,7 +356,7 @@ Result<Connected> Client::connect(const std::string& id, Seconds timeout, std::s
       lacking.push_back(&way.route);
       continue;
     }
-    if (!reply) return api_->failure(what, reply.error());
+    if (!reply) return net::error_of(what, reply.error());
     for (Route* route : lacking) route->is_missing();
     if (!is_success(reply->status)) return api_->refusal_or_foreign(what, *reply);
     way.route.worked();
@@ -381,7 +377,7 @@ void Client::Api::ask_for(const Ask& ask, const Call& call, std::string_view wha
   auto made = request(call);
   if (!made) return finish(made.error());
   ask(*std::move(made), [this, what = std::string(what), finish, then](net::Reply reply) {
-    if (!reply) return finish(failure(what, reply.error()));
+    if (!reply) return finish(net::error_of(what, reply.error()));
     then(*std::move(reply));
   });
 }

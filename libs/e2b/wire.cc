@@ -13,20 +13,6 @@ using base::ErrorCode;
 using base::Json;
 using base::Result;
 
-constexpr std::size_t kMessageBytesMax = 300;
-
-// What a stranger wrote, made fit for one log line: no secret, no control characters, not long.
-std::string tame(std::string text, std::string_view secret) {
-  constexpr std::string_view kHidden = "<hidden>";
-  for (std::size_t at = 0; !secret.empty() && (at = text.find(secret, at)) != std::string::npos;
-       at += kHidden.size())
-    text.replace(at, secret.size(), kHidden);
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  if (text.size() > kMessageBytesMax) text = text.substr(0, kMessageBytesMax) + "...";
-  return text;
-}
-
 std::optional<base::Milliseconds> parse_retry_after(const net::Response& response,
                                                     const std::string& text) {
   std::optional<base::Milliseconds> wait;
@@ -191,8 +177,8 @@ bool lacks_route(const Refusal& refusal) {
 base::Error error_of(std::string_view what, const Refusal& refusal, std::string_view secret) {
   std::string message = std::string(what) + ": the provider answered " +
                         std::to_string(refusal.status) + advice_for(refusal.status);
-  if (!refusal.error_code.empty()) message += " " + tame(refusal.error_code, secret);
-  if (!refusal.message.empty()) message += ": " + tame(refusal.message, secret);
+  if (!refusal.error_code.empty()) message += " " + net::tame(refusal.error_code, secret);
+  if (!refusal.message.empty()) message += ": " + net::tame(refusal.message, secret);
   return {code_of(refusal.status), std::move(message), refusal.retry_after};
 }
 

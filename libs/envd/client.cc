@@ -22,10 +22,6 @@ constexpr Milliseconds kGrace{15'000};               // Between a process's own 
 constexpr std::size_t kInputPieceBytes = 32u << 10;  // Less than a pipe holds.
 constexpr std::size_t kRefusalBytesMax = 64u << 10;
 
-base::Error from_transport(std::string_view what, const net::Failure& failure) {
-  return {failure.code, std::string(what) + ": " + failure.message, failure.retry_after};
-}
-
 // Old daemons have no default user.
 std::string user_or_default(const std::string& user, const ClientOptions& options) {
   if (!user.empty() || version_at_least(options.envd_version, "0.4.0")) return user;
@@ -117,7 +113,7 @@ class ProcessStream {
   std::optional<base::Error> failure(const net::Reply& reply) const {
     if (failure_) return failure_;
     if (satisfied_ || ended_) return std::nullopt;
-    if (!reply) return from_transport(what_, reply.error());
+    if (!reply) return net::error_of(what_, reply.error());
     if (head_.status != 200) return error_of(what_, head_);
     return error(ErrorCode::kUnavailable, what_, ": the stream broke off");
   }
@@ -181,7 +177,7 @@ Result<Json> unary(net::Transport& transport, const Route& route, const ClientOp
   request.headers.add("Content-Type", "application/json");
   request.body = base::to_text(message);
   const net::Reply reply = transport.send(request, options.timeout, stop);
-  if (!reply) return from_transport(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   if (reply->status != 200) return error_of(what, *reply);
   auto answer = base::parse_json(reply->body);
   if (!answer || !answer->is_object())
@@ -197,7 +193,7 @@ Client::Client(net::Transport& transport, Route route, ClientOptions options)
 Result<Done> Client::health(std::stop_token stop) {
   const net::Reply reply =
       transport_.send(request_to(route_, "GET", "/health"), options_.timeout, stop);
-  if (!reply) return from_transport("health of envd", reply.error());
+  if (!reply) return net::error_of("health of envd", reply.error());
   if (reply->status != 204 && reply->status != 200) return error_of("health of envd", *reply);
   return Done{};
 }
@@ -249,7 +245,7 @@ Result<Done> Client::upload(const std::string& path, std::string_view content,
     put_multipart(request, path, content);
   }
   const net::Reply reply = transport_.send(request, options_.transfer_timeout, stop);
-  if (!reply) return from_transport(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   if (reply->status != 200) return error_of(what, *reply);
   const auto written = base::parse_json(reply->body);
   if (!written || !written->is_array() || written->empty())
@@ -262,7 +258,7 @@ Result<std::string> Client::download(const std::string& path, const std::string&
   const std::string what = "download " + path;
   const net::Reply reply = transport_.send(
       request_to(route_, "GET", files_path(path, user, options_)), options_.transfer_timeout, stop);
-  if (!reply) return from_transport(what, reply.error());
+  if (!reply) return net::error_of(what, reply.error());
   if (reply->status != 200) return error_of(what, *reply);
   return reply->body;
 }

@@ -16,14 +16,6 @@ using base::Result;
 
 constexpr std::size_t kPrefixBytes = 5;
 constexpr unsigned char kCompressed = 1, kEndOfStream = 2;
-constexpr std::size_t kMessageBytesMax = 300;
-
-std::string tame(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  if (text.size() > kMessageBytesMax) text = text.substr(0, kMessageBytesMax) + "...";
-  return text;
-}
 
 ErrorCode code_of_word(std::string_view word) {
   if (word == "unauthenticated" || word == "permission_denied") return ErrorCode::kDenied;
@@ -55,7 +47,7 @@ ErrorCode code_of_status(int status) {
 
 // A reply of the edge names the sandbox; with a port, it runs and only the port is closed.
 base::Error edge_error(std::string_view what, const net::Response& response, const Json& body) {
-  const std::string id = tame(base::text_at(body, "sandboxId").value_or("?"));
+  const std::string id = net::tame(base::text_at(body, "sandboxId").value_or("?"));
   const ErrorCode code = response.status == 401 || response.status == 403 ? ErrorCode::kDenied
                          : response.status == 429                         ? ErrorCode::kRateLimited
                                                                           : ErrorCode::kUnavailable;
@@ -66,7 +58,7 @@ base::Error edge_error(std::string_view what, const net::Response& response, con
   else if (response.status == 502 || response.status == 404)
     message += " is not running";
   else
-    message += ": " + tame(base::text_at(body, "message").value_or("no reason given"));
+    message += ": " + net::tame(base::text_at(body, "message").value_or("no reason given"));
   return {code, std::move(message)};
 }
 
@@ -131,14 +123,14 @@ base::Error error_of(std::string_view what, const net::Response& response) {
   const auto parsed = base::parse_json(response.body);
   const Json body = parsed && parsed->is_object() ? *parsed : Json::object();
   if (base::text_at(body, "sandboxId")) return edge_error(what, response, body);
-  const std::string message = tame(base::text_at(body, "message").value_or(""));
+  const std::string message = net::tame(base::text_at(body, "message").value_or(""));
   const auto word = base::text_at(body, "code");
   ErrorCode code = word ? code_of_word(*word) : code_of_status(response.status);
   // A 404 that neither envd nor a Connect service wrote says nothing about files.
   const bool of_envd = word || base::integer_at(body, "code");
   if (response.status == 404 && !of_envd) code = ErrorCode::kUnavailable;
   return error(code, what, ": envd answered ", std::to_string(response.status),
-               word ? " " + tame(*word) : std::string(), message.empty() ? "" : ": ", message);
+               word ? " " + net::tame(*word) : std::string(), message.empty() ? "" : ": ", message);
 }
 
 std::optional<base::Error> error_in_end(std::string_view what, std::string_view payload) {
@@ -148,8 +140,8 @@ std::optional<base::Error> error_in_end(std::string_view what, std::string_view 
   const Json* failed = base::object_at(*end, "error");
   if (!failed) return std::nullopt;
   const std::string word = base::text_at(*failed, "code").value_or("unknown");
-  return error(code_of_word(word), what, ": ", tame(word), ": ",
-               tame(base::text_at(*failed, "message").value_or("no reason given")));
+  return error(code_of_word(word), what, ": ", net::tame(word), ": ",
+               net::tame(base::text_at(*failed, "message").value_or("no reason given")));
 }
 
 Result<ProcessEvent> read_process_event(std::string_view payload) {

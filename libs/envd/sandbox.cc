@@ -16,8 +16,7 @@ Route route_to(const DataPlane& plane, const std::string& sandbox_id, int port,
                const std::optional<std::string>& envd_access_token,
                const std::optional<std::string>& traffic_access_token) {
   Route route;
-  std::string url = plane.url;
-  while (url.ends_with('/')) url.pop_back();
+  const std::string url = net::base_url(plane.url);
   switch (plane.routing) {
     case Routing::kSubdomain:
       route.url = with_label(url, std::to_string(port) + "-" + sandbox_id);

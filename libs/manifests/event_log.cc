@@ -15,7 +15,7 @@ using base::Json;
 namespace {
 
 constexpr std::size_t kLinesMax = 4 * kEventsMax;
-constexpr std::size_t kNoteMax = 1024;  // Bytes, as in events.k8s.io.
+constexpr std::size_t kNoteBytesMax = 1024;  // As in events.k8s.io.
 
 std::string line_of(const RecordedEvent& event) {
   return base::to_text(Json{{"namespace", event.regarding.space},
@@ -52,14 +52,6 @@ using Same = std::tuple<std::string, std::string, std::string, std::string, std:
 Same sameness(const RecordedEvent& event) {
   return {event.regarding_uid, event.event.type, event.event.reason, event.event.action,
           event.event.note};
-}
-
-std::string cut(std::string note) {
-  if (note.size() <= kNoteMax) return note;
-  std::size_t end = kNoteMax;
-  while (end > 0 && (note[end] & 0xC0) == 0x80) --end;
-  note.resize(end);
-  return note;
 }
 
 }  // namespace
@@ -102,7 +94,7 @@ void EventLog::record(const api::Key& regarding, const std::string& uid, const a
   std::lock_guard lock(mutex_);
   const base::WallTime now = clock_.wall();
   RecordedEvent recorded{regarding, uid, event, now, now};
-  recorded.event.note = cut(recorded.event.note);
+  recorded.event.note = base::cut(event.note, kNoteBytesMax);
   if (const auto known = known_.find(sameness(recorded)); known != known_.end()) {
     recorded.first = known->second->first;
     recorded.count = known->second->count + 1;

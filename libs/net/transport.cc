@@ -95,6 +95,24 @@ std::string describe(const Request& request) {
   return text + " body: " + std::to_string(request.body.size()) + " bytes";
 }
 
+base::Error error_of(std::string_view what, const Failure& failure) {
+  return {failure.code, std::string(what) + ": " + failure.message, failure.retry_after};
+}
+
+std::string tame(std::string_view text, std::string_view secret) {
+  std::string tamed = base::on_one_line(text);
+  for (std::size_t at = 0; !secret.empty() && (at = tamed.find(secret, at)) != std::string::npos;
+       at += kHidden.size())
+    tamed.replace(at, secret.size(), kHidden);
+  if (tamed.size() <= kTamedBytesMax) return tamed;
+  return std::string(base::cut(tamed, kTamedBytesMax)) + "...";
+}
+
+std::string base_url(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
 std::optional<Failure> objection_to(const Request& request) {
   if (!is_token(request.method)) return refuse("the method is not an HTTP token");
   const std::string scheme = base::lower(request.url.substr(0, request.url.find("://")));

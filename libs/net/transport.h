@@ -66,19 +66,30 @@ struct Failure : base::Error {
 
 using Reply = base::Result<Response, Failure>;
 
-// For logs and messages: method, URL without user and query values, header names. Values of headers
-// that carry credentials are hidden, and so is every body.
+// The failure of `what` ("pause i123") as an error.
+base::Error error_of(std::string_view what, const Failure& failure);
+
+// For logs and messages: method, URL without user and query values, headers. Values of headers that
+// carry credentials are hidden, and so is every body.
 std::string describe(const Request& request);
 std::string describe(const Headers& headers);
 std::string describe_url(std::string_view url);
 
-// What no transport sends: another scheme than http(s), a method or header that could smuggle a
-// line.
+inline constexpr std::size_t kTamedBytesMax = 300;
+// What a peer wrote, made fit for a message: one line, at most kTamedBytesMax bytes and "...", and
+// every `secret` that it may have echoed hidden.
+std::string tame(std::string_view text, std::string_view secret = {});
+
+// The URL without slashes at its end, so that "/path" can follow.
+std::string base_url(std::string url);
+
+// Why no transport sends it: another scheme than http(s), or a method or header that could smuggle
+// a line.
 std::optional<Failure> objection_to(const Request& request);
 
 // Takes a streamed body as it comes, on the caller's thread; a slow sink slows the sender down.
-// `head` sees status and headers first. Either may say false:
-// the caller has seen enough, the connection is closed, and the stream ends as a success.
+// `head` sees status and headers first. Either may say false: the caller has seen enough, the
+// connection is closed, and the stream ends as a success.
 struct Sink {
   std::function<bool(const Response& head)> head;
   std::function<bool(std::string_view bytes)> bytes;

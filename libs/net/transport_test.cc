@@ -31,6 +31,18 @@ TEST(Describe, ShowsNoCredentialSignatureOrBody) {
   EXPECT_NE(text.find("body: 6 bytes"), std::string::npos) << text;
 }
 
+TEST(Tame, HidesSecretsAndStaysShortOnOneLine) {
+  EXPECT_EQ(tame("key k1 of\nk1", "k1"), "key <hidden> of <hidden>");
+  EXPECT_EQ(tame("k1"), "k1");
+  EXPECT_EQ(tame(std::string(kTamedBytesMax, 'a')), std::string(kTamedBytesMax, 'a'));
+  EXPECT_EQ(tame(std::string(kTamedBytesMax + 1, 'a')), std::string(kTamedBytesMax, 'a') + "...");
+}
+
+TEST(BaseUrl, LetsAPathFollow) {
+  EXPECT_EQ(base_url("http://h/v1//"), "http://h/v1");
+  EXPECT_EQ(base_url("http://h"), "http://h");
+}
+
 struct Case {
   const char* name;
   Request request;
