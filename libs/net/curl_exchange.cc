@@ -1,0 +1,222 @@
+#include "libs/net/curl_exchange.h"
+
+#include <algorithm>
+
+#include "libs/base/strings.h"
+
+namespace net {
+namespace {
+
+using base::ErrorCode;
+
+bool is_repeatable(const Request& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
+
+// libcurl calls this each time it is about to send the request on a connection: until then nothing
+// was sent, and a second call is a silent second try after a reused connection died.
+int on_connected(void* self, char*, char*, int, int) {
+  auto& exchange = *static_cast<CurlExchange*>(self);
+  if (exchange.sent && !is_repeatable(*exchange.request)) {
+    exchange.objection =
+        exchange.failure(ErrorCode::kUnavailable, "the connection closed before an answer");
+    return CURL_PREREQFUNC_ABORT;
+  }
+  exchange.sent = true;
+  return CURL_PREREQFUNC_OK;
+}
+
+void show_head(CurlExchange& exchange) {
+  exchange.wait_anew();
+  std::lock_guard lock(exchange.mutex);
+  exchange.head = exchange.response;
+  exchange.news = true;
+  exchange.changed.notify_all();
+}
+
+std::size_t on_header(char* bytes, std::size_t, std::size_t count, void* self) {
+  auto& exchange = *static_cast<CurlExchange*>(self);
+  if (exchange.head_whole) return count;  // Trailers say nothing we ask for.
+  const std::string_view line = base::trim({bytes, count});
+  exchange.head_bytes += count;
+  if (exchange.head_bytes > kHeadBytesMax) {
+    exchange.objection =
+        exchange.failure(ErrorCode::kInvalid, "the reply's head is larger than " +
+                                                  std::to_string(kHeadBytesMax) + " bytes");
+    return 0;
+  }
+  if (line.starts_with("HTTP/")) {  // A new head: an interim reply or a proxy's came before.
+    exchange.response = Response{};
+  } else if (line.empty()) {
+    long status = 0;
+    curl_easy_getinfo(exchange.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    exchange.response.status = static_cast<int>(status);
+    exchange.head_whole = status >= 200;
+    if (exchange.head_whole && exchange.mode == CurlExchange::Mode::kStream) show_head(exchange);
+  } else if (const auto colon = line.find(':'); colon != std::string_view::npos) {
+    exchange.response.headers.add(std::string(line.substr(0, colon)),
+                                  std::string(base::trim(line.substr(colon + 1))));
+  }
+  return count;
+}
+
+std::size_t keep_whole(CurlExchange& exchange, std::string_view bytes) {
+  if (exchange.response.body.size() + bytes.size() > kBodyBytesMax) {
+    exchange.objection =
+        exchange.failure(ErrorCode::kInvalid, "the reply's body is larger than " +
+                                                  std::to_string(kBodyBytesMax) + " bytes");
+    return 0;
+  }
+  exchange.response.body.append(bytes);
+  return bytes.size();
+}
+
+std::size_t pass_on(CurlExchange& exchange, std::string_view bytes) {
+  exchange.wait_anew();
+  std::lock_guard lock(exchange.mutex);
+  if (exchange.inbox.size() >= kInboxBytesMax) {
+    exchange.write_paused = true;
+    return CURL_WRITEFUNC_PAUSE;
+  }
+  exchange.news = true;
+  exchange.inbox.append(bytes);
+  exchange.changed.notify_all();
+  return bytes.size();
+}
+
+std::size_t on_body(char* bytes, std::size_t, std::size_t count, void* self) {
+  auto& exchange = *static_cast<CurlExchange*>(self);
+  const std::string_view piece(bytes, count);
+  return exchange.mode == CurlExchange::Mode::kWhole ? keep_whole(exchange, piece)
+                                                     : pass_on(exchange, piece);
+}
+
+std::size_t read_source_here(CurlExchange& exchange, char* buffer, std::size_t size) {
+  auto filled = exchange.request->source(buffer, size);
+  if (filled) return *filled;
+  exchange.objection = Failure{filled.error(), exchange.sent};
+  return CURL_READFUNC_ABORT;
+}
+
+std::size_t on_upload(char* buffer, std::size_t unit, std::size_t count, void* self) {
+  auto& exchange = *static_cast<CurlExchange*>(self);
+  const std::size_t size = unit * count;
+  if (exchange.done) return read_source_here(exchange, buffer, size);
+  std::lock_guard lock(exchange.mutex);
+  if (exchange.source_failed) {
+    exchange.objection = exchange.source_failed;
+    return CURL_READFUNC_ABORT;
+  }
+  if (exchange.outbox.empty() && !exchange.source_ended) {
+    exchange.source_wanted = exchange.read_paused = true;
+    exchange.changed.notify_all();
+    return CURL_READFUNC_PAUSE;
+  }
+  const std::size_t taken = std::min(size, exchange.outbox.size());
+  exchange.outbox.copy(buffer, taken);
+  exchange.outbox.erase(0, taken);
+  if (exchange.mode == CurlExchange::Mode::kStream) exchange.wait_anew();
+  return taken;
+}
+
+curl_blob blob_of(const std::string& text) {
+  return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
+}
+
+void set_connection(CURL* easy, const CurlOptions& options, const CurlExchange& exchange) {
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // Never wait for a resolver that hangs.
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, long(options.connect_timeout.count()));
+  curl_easy_setopt(easy, CURLOPT_USERAGENT, options.user_agent.c_str());
+  if (exchange.request->fresh_connection) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  if (options.proxy) curl_easy_setopt(easy, CURLOPT_PROXY, options.proxy->c_str());
+  if (!options.ca_bundle.empty()) {
+    const curl_blob blob = blob_of(options.ca_bundle);
+    curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
+    curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
+  }
+  if (!options.client_certificate.empty()) {
+    const curl_blob certificate = blob_of(options.client_certificate);
+    const curl_blob key = blob_of(options.client_key);
+    curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
+    curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
+  }
+}
+
+void set_body(CURL* easy, CurlExchange& exchange) {
+  const Request& request = *exchange.request;
+  if (request.source) {
+    curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_upload);
+    curl_easy_setopt(easy, CURLOPT_READDATA, &exchange);
+    curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE,
+                     request.source_bytes ? curl_off_t(*request.source_bytes) : curl_off_t(-1));
+  } else if (!request.body.empty() || request.method == "POST" || request.method == "PUT") {
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.size()));
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+  } else if (request.method == "HEAD") {
+    curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    return;
+  } else {
+    curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+  }
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+}
+
+void set_headers(CURL* easy, CurlExchange& exchange) {
+  curl_slist* list = nullptr;
+  const auto add = [&](const std::string& line) { list = curl_slist_append(list, line.c_str()); };
+  for (const Header& header : exchange.request->headers.all())
+    add(header.value.empty() ? header.name + ";" : header.name + ": " + header.value);
+  // libcurl adds these two by itself; nobody asked for them.
+  if (!exchange.request->headers.find("Content-Type")) add("Content-Type:");
+  add("Expect:");
+  exchange.header_list.reset(list);
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
+}
+
+}  // namespace
+
+base::Moment curl_now() { return base::SystemClock().now(); }
+
+Failure CurlExchange::failure(ErrorCode code, std::string_view why) const {
+  return Failure{{code, what() + ": " + std::string(why)}, sent};
+}
+
+void CurlExchange::wait_anew() { deadline = curl_now() + timeout; }
+
+bool prepare(CurlExchange& exchange, const CurlOptions& options) {
+  exchange.easy.reset(curl_easy_init());
+  CURL* easy = exchange.easy.get();
+  if (easy == nullptr) return false;
+  curl_easy_setopt(easy, CURLOPT_URL, exchange.request->url.c_str());
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, &exchange);
+  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, &exchange);
+  curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
+  set_connection(easy, options, exchange);
+  set_body(easy, exchange);
+  set_headers(easy, exchange);
+  return true;
+}
+
+Reply outcome_of(CurlExchange& exchange, CURLcode code) {
+  if (exchange.objection) return *std::move(exchange.objection);
+  // libcurl takes a connection that closes within the head for a reply without a body.
+  if (code == CURLE_OK && exchange.head_whole) return std::move(exchange.response);
+  if (code == CURLE_OK) code = CURLE_GOT_NOTHING;
+  std::string why = curl_easy_strerror(code);
+  if (exchange.sent && exchange.head_whole) why += " (the reply broke off)";
+  const bool hopeless = !exchange.sent && code == CURLE_URL_MALFORMAT;
+  return exchange.failure(hopeless ? ErrorCode::kInvalid : ErrorCode::kUnavailable, why);
+}
+
+}  // namespace net
