@@ -89,11 +89,7 @@ Result<Done> FileStore::State::open() {
   scanner = std::make_unique<Scanner>(
       Scanner::Parts{options, layout, clock, disk, guard, objects, secrets, *events});
   CHECK_OK(scanner->load_brake());
-  std::map<Id, Birth> births;
-  for (const auto& [id, record] : objects.all())
-    if (const api::Metadata* metadata = record->metadata())
-      births[id] = {metadata->uid, metadata->created.value_or(base::WallTime{})};
-  CHECK_OK(guard.reconcile(births));
+  CHECK_OK(guard.reconcile(births_of(objects.all())));
   objects.on_change([this](const Id& id) { changed(id); });
   scanner->on_secret_change([this] {
     for (const auto& [id, record] : objects.all())

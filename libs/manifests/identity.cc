@@ -100,6 +100,14 @@ std::string foreign_reason(const Identity& identity, const std::string& machine,
   return "";
 }
 
+std::map<Id, Birth> births_of(const std::map<Id, std::shared_ptr<const Record>>& records) {
+  std::map<Id, Birth> births;
+  for (const auto& [id, record] : records)
+    if (const api::Metadata* metadata = record->metadata())
+      births[id] = {metadata->uid, metadata->created.value_or(base::WallTime{})};
+  return births;
+}
+
 Result<IdentityFolder> IdentityFolder::open(const fs::path& manifests, const fs::path& fallback,
                                             const Disk& disk) {
   IdentityFolder opened(disk);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -37,6 +38,7 @@ struct Birth {
   base::WallTime created = {};
   bool operator==(const Birth&) const = default;
 };
+std::map<Id, Birth> births_of(const std::map<Id, std::shared_ptr<const Record>>& records);
 
 // DIR/.sandfleet: who this folder is, and the UIDs of its objects, so that a lost state folder does
 // not lose sandboxes. Where DIR is read-only, the state folder stands in for it.

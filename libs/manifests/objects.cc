@@ -3,34 +3,12 @@
 #include <algorithm>
 
 #include "libs/base/strings.h"
+#include "libs/manifests/document.h"
 
 namespace manifests {
 
 using base::Done;
 using base::Result;
-
-namespace {
-
-api::Metadata* metadata_of(api::Sandbox* sandbox, api::SandboxProvider* provider) {
-  return sandbox ? &sandbox->metadata : &provider->metadata;
-}
-
-// The record with its object's metadata changed.
-template <typename Edit>
-Record with_metadata(Record record, Edit edit) {
-  if (record.sandbox) {
-    auto changed = std::make_shared<api::Sandbox>(*record.sandbox);
-    edit(*metadata_of(changed.get(), nullptr));
-    record.sandbox = std::move(changed);
-  } else if (record.provider) {
-    auto changed = std::make_shared<api::SandboxProvider>(*record.provider);
-    edit(*metadata_of(nullptr, changed.get()));
-    record.provider = std::move(changed);
-  }
-  return record;
-}
-
-}  // namespace
 
 std::mutex& Objects::turn_of(const Id& id) {
   return turns_[std::hash<std::string>{}(to_text(id)) % kTurns];

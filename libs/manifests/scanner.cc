@@ -7,6 +7,7 @@
 #include "libs/base/files.h"
 #include "libs/base/log.h"
 #include "libs/base/time.h"
+#include "libs/manifests/document.h"
 
 namespace manifests {
 
@@ -20,92 +21,6 @@ constexpr const char* kReconcileAnnotation = "sandfleet.dev/reconcile-requested-
 
 using Next = Result<std::optional<Record>>;
 const std::optional<Record> kStays = std::nullopt;
-
-std::map<std::string, std::string> texts_of(const Json& object, const char* key) {
-  std::map<std::string, std::string> texts;
-  const Json* metadata = base::object_at(object, "metadata");
-  const Json* found = metadata ? base::object_at(*metadata, key) : nullptr;
-  if (!found) return texts;
-  for (const auto& [name, text] : found->items()) texts[name] = text.get<std::string>();
-  return texts;
-}
-
-// What the document gives, over what others wrote; what only the document before gave, goes.
-std::map<std::string, std::string> merged(std::map<std::string, std::string> now,
-                                          const std::map<std::string, std::string>& before,
-                                          const std::map<std::string, std::string>& declared) {
-  for (const auto& [name, text] : before) now.erase(name);
-  for (const auto& [name, text] : declared) now[name] = text;
-  return now;
-}
-
-template <typename Object>
-void take_document(Object& object, Record& record, const Declared& document) {
-  const auto labels = texts_of(document.object, "labels");
-  const auto annotations = texts_of(document.object, "annotations");
-  object.metadata.labels = merged(object.metadata.labels, record.labels, labels);
-  object.metadata.annotations =
-      merged(object.metadata.annotations, record.annotations, annotations);
-  record.labels = labels;
-  record.annotations = annotations;
-  record.file = document.file;
-  record.document = document.document;
-  record.digest = document.digest;
-}
-
-// The record's object becomes what the document says; generation counts changes of spec.
-Result<Record> with_document(Record record, const Declared& document) {
-  const auto edit = [&](const auto& current, auto wanted) {
-    auto object = current;
-    if (object.spec != wanted.spec) ++object.metadata.generation;
-    object.spec = std::move(wanted.spec);
-    take_document(object, record, document);
-    return object;
-  };
-  if (document.kind == Kind::kSandbox) {
-    TRY(auto wanted, api::sandbox_from_json(document.object));
-    record.sandbox = std::make_shared<const api::Sandbox>(edit(*record.sandbox, std::move(wanted)));
-  } else {
-    TRY(auto wanted, api::provider_from_json(document.object));
-    record.provider =
-        std::make_shared<const api::SandboxProvider>(edit(*record.provider, std::move(wanted)));
-  }
-  return record;
-}
-
-Result<Record> newborn(const Declared& document, const Birth& birth) {
-  Record record{{document.kind, document.key}};
-  const auto give = [&](auto object) {
-    object.metadata.key = document.key;
-    object.metadata.uid = birth.uid;
-    object.metadata.created = birth.created;
-    object.metadata.generation = 1;
-    take_document(object, record, document);
-    return object;
-  };
-  if (document.kind == Kind::kSandbox) {
-    TRY(auto wanted, api::sandbox_from_json(document.object));
-    record.sandbox = std::make_shared<const api::Sandbox>(give(std::move(wanted)));
-  } else {
-    TRY(auto wanted, api::provider_from_json(document.object));
-    record.provider = std::make_shared<const api::SandboxProvider>(give(std::move(wanted)));
-  }
-  return record;
-}
-
-template <typename Edit>
-Record edited(Record record, Edit edit) {
-  if (record.sandbox) {
-    auto object = *record.sandbox;
-    edit(object.metadata);
-    record.sandbox = std::make_shared<const api::Sandbox>(std::move(object));
-  } else if (record.provider) {
-    auto object = *record.provider;
-    edit(object.metadata);
-    record.provider = std::make_shared<const api::SandboxProvider>(std::move(object));
-  }
-  return record;
-}
 
 RequestResult refused(const std::string& why) { return {false, why}; }
 RequestResult done(const std::string& what) { return {true, what}; }
@@ -221,7 +136,7 @@ Result<Done> Scanner::create(const std::vector<const Declared*>& documents) {
       if (current && !current->tombstone()) return kStays;
       TRY(auto record, newborn(*document, births.at(id)));
       if (!parts_.guard.recovered(id)) return std::optional(std::move(record));
-      return std::optional(edited(std::move(record), [](api::Metadata& metadata) {
+      return std::optional(with_metadata(std::move(record), [](api::Metadata& metadata) {
         metadata.annotations[std::string(api::kRecoveredAnnotation)] = "true";
       }));
     }));
@@ -258,7 +173,8 @@ Result<Done> Scanner::mark_deleted(const Id& id) {
   const auto now = parts_.clock.wall();
   const auto changed = parts_.objects.change(id, [&](const Record* current) -> Next {
     if (!current || current->tombstone() || current->deleting()) return kStays;
-    Record record = edited(*current, [&](api::Metadata& metadata) { metadata.deleted = now; });
+    Record record =
+        with_metadata(*current, [&](api::Metadata& metadata) { metadata.deleted = now; });
     record.passed_over = false;
     return std::optional(std::move(record));
   });
@@ -306,14 +222,6 @@ void Scanner::tell(const std::vector<Problem>& problems) {
                               text + " (its last good version stays in force)"});
   }
   told_ = std::move(now);
-}
-
-std::map<Id, Birth> Scanner::births() const {
-  std::map<Id, Birth> births;
-  for (const auto& [id, record] : parts_.objects.all())
-    if (const api::Metadata* metadata = record->metadata())
-      births[id] = {metadata->uid, metadata->created.value_or(base::WallTime{})};
-  return births;
 }
 
 std::set<api::Key> Scanner::referred_secrets() const {
@@ -383,7 +291,7 @@ Result<RequestResult> Scanner::serve_delete(const std::string& id, const Request
   CHECK_OK(parts_.objects.change(*target, [&](const Record* current) -> Next {
     other = !current || current->tombstone() || current->metadata()->uid != pinned.uid;
     if (other) return kStays;
-    Record next = edited(*current, [&](api::Metadata& metadata) {
+    Record next = with_metadata(*current, [&](api::Metadata& metadata) {
       if (!metadata.deleted) metadata.deleted = now;
     });
     next.passed_over = next.passed_over || !current->deleting();
@@ -408,7 +316,7 @@ Result<RequestResult> Scanner::serve_reconcile(const Request& request) {
     found = current && !current->tombstone() &&
             (request.uid.empty() || current->metadata()->uid == request.uid);
     if (!found) return kStays;
-    return std::optional(edited(*current, [&](api::Metadata& metadata) {
+    return std::optional(with_metadata(*current, [&](api::Metadata& metadata) {
       metadata.annotations[kReconcileAnnotation] = now;
     }));
   }));
@@ -433,7 +341,7 @@ Result<RequestResult> Scanner::release_brake(const std::string& id, const Reques
   pinned.uid = brake->id;
   CHECK_OK(intake_.pin(id, pinned));
   if (seen.trouble) {
-    const auto accepted = parts_.guard.accept(births());
+    const auto accepted = parts_.guard.accept(births_of(parts_.objects.all()));
     if (!accepted)
       return refused("the folder of manifests cannot be used yet: " + accepted.error().message +
                      "; put it right (an empty folder deletes everything), then release again");

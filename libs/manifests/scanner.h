@@ -66,7 +66,6 @@ class Scanner {
   base::Result<base::Done> set_brake(const std::string& reason);
   base::Result<base::Done> publish(std::vector<Problem> problems);
   void tell(const std::vector<Problem>& problems);
-  std::map<Id, Birth> births() const;
   std::set<api::Key> referred_secrets() const;
   std::optional<Id> find_target(const Request& request) const;
 
