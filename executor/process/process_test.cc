@@ -9,7 +9,9 @@
 
 #include "executor/process/processes.h"
 #include "executor/testing/scratch.h"
+#include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
+#include "libs/base/testing/eventually.h"
 
 namespace executor {
 namespace {
@@ -197,12 +199,6 @@ aio::Task<int> lifetime_ends(aio::Loop& loop, Seen& seen, pid_t& survivor) {
   co_return 0;
 }
 
-bool gone(pid_t pid) {
-  for (const ProcessFacts& process : read_processes())
-    if (process.pid == pid) return process.zombie;
-  return true;
-}
-
 TEST(Process, ALifetimeEndsTheWholeTree) {
   aio::Loop loop;
   Seen seen;
@@ -213,27 +209,11 @@ TEST(Process, ALifetimeEndsTheWholeTree) {
   EXPECT_EQ(seen.end->exit_code, -1);
   EXPECT_FALSE(seen.end->exited);
   ASSERT_GT(survivor, 1) << seen.out;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!gone(survivor) && std::chrono::steady_clock::now() < deadline) ::usleep(10'000);
-  EXPECT_TRUE(gone(survivor));
-}
-
-TEST(Tree, ReadsStatLinesWhateverTheNameIs) {
-  const auto facts =
-      parse_stat("42 (a b) c)) S 7 40 39 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1 1");
-  ASSERT_TRUE(facts);
-  EXPECT_EQ(facts->pid, 42);
-  EXPECT_EQ(facts->parent, 7);
-  EXPECT_EQ(facts->group, 40);
-  EXPECT_EQ(facts->session, 39);
-  EXPECT_EQ(facts->start, 12345u);
-  EXPECT_FALSE(facts->zombie);
-  EXPECT_FALSE(parse_stat("42 (x"));
-  EXPECT_FALSE(parse_stat(""));
+  EXPECT_TRUE(base::eventually([&] { return !base::runs(survivor); }));
 }
 
 TEST(Tree, FindsDescendantsByParentSessionAndGroup) {
-  const std::vector<ProcessFacts> all = {
+  const std::vector<base::ProcessFacts> all = {
       {1, 0, 1, 1, 1},      // init
       {10, 1, 10, 10, 2},   // the root
       {11, 10, 10, 10, 3},  // a child
@@ -244,7 +224,7 @@ TEST(Tree, FindsDescendantsByParentSessionAndGroup) {
       {16, 15, 15, 15, 8},
   };
   std::vector<pid_t> pids;
-  for (const ProcessFacts& process : descendants(all, 10)) pids.push_back(process.pid);
+  for (const base::ProcessFacts& process : descendants(all, 10)) pids.push_back(process.pid);
   EXPECT_EQ(pids, (std::vector<pid_t>{10, 11, 12, 13, 14}));
 }
 

@@ -13,12 +13,14 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
 #include "libs/base/strings.h"
 
 namespace executor {
 namespace {
 
 namespace fs = std::filesystem;
+using base::ProcessFacts;
 
 constexpr std::string_view kGroupPrefix = "sandfleet-start-";
 constexpr int kRoundsMax = 32;  // Against a tree that forks as fast as it is read.
@@ -29,11 +31,6 @@ std::optional<std::string> own_group() {
   for (const std::string& line : base::split(*text, '\n'))
     if (line.starts_with("0::/")) return line.substr(4);
   return std::nullopt;
-}
-
-bool write_word(const fs::path& path, std::string_view word) {
-  base::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return file && base::write_all(file.get(), word).ok();
 }
 
 std::vector<pid_t> pids_in(const fs::path& group) {
@@ -47,32 +44,12 @@ std::vector<pid_t> pids_in(const fs::path& group) {
 
 }  // namespace
 
-std::optional<ProcessFacts> parse_stat(std::string_view line) {
-  // The second field is the command's name in parentheses, and may hold anything.
-  const auto name_end = line.rfind(')');
-  if (name_end == std::string_view::npos || name_end + 2 > line.size()) return std::nullopt;
-  const auto pid = base::parse_integer(line.substr(0, line.find(' ')));
-  const auto fields = base::split(line.substr(name_end + 2), ' ');
-  if (!pid || fields.size() < 20) return std::nullopt;
-  ProcessFacts facts;
-  facts.pid = static_cast<pid_t>(*pid);
-  facts.zombie = fields[0] == "Z" || fields[0] == "X";
-  facts.parent = static_cast<pid_t>(base::parse_integer(fields[1]).value_or(0));
-  facts.group = static_cast<pid_t>(base::parse_integer(fields[2]).value_or(0));
-  facts.session = static_cast<pid_t>(base::parse_integer(fields[3]).value_or(0));
-  facts.start = static_cast<std::uint64_t>(base::parse_integer(fields[19]).value_or(0));
-  return facts;
-}
-
 std::vector<ProcessFacts> read_processes() {
   std::vector<ProcessFacts> all;
-  std::error_code failed;
-  for (fs::directory_iterator at("/proc", failed), end; !failed && at != end;
-       at.increment(failed)) {
-    if (!base::parse_integer(at->path().filename().string())) continue;
-    const auto line = base::read_file(at->path() / "stat");
-    if (!line) continue;
-    if (const auto facts = parse_stat(base::trim(*line))) all.push_back(*facts);
+  for (const fs::path& entry : base::entries_of("/proc")) {
+    const auto pid = base::parse_integer(entry.filename().string());
+    if (!pid) continue;
+    if (const auto facts = base::look_at_process(static_cast<pid_t>(*pid))) all.push_back(*facts);
   }
   return all;
 }
@@ -113,12 +90,9 @@ base::Result<fs::path> Groups::make() const {
 }
 
 void Groups::remove_empty() const {
-  std::error_code failed;
-  for (fs::directory_iterator at(folder_, failed), end; !failed && at != end;
-       at.increment(failed)) {
-    // The kernel refuses to remove one that has members.
-    if (at->path().filename().string().starts_with(kGroupPrefix)) ::rmdir(at->path().c_str());
-  }
+  // The kernel refuses to remove one that has members.
+  for (const fs::path& group : base::entries_of(folder_))
+    if (group.filename().string().starts_with(kGroupPrefix)) ::rmdir(group.c_str());
 }
 
 void Tree::root_ended() {
@@ -142,7 +116,7 @@ std::vector<ProcessFacts> Tree::members() {
   }
   known_.clear();
   std::erase_if(found, [this](const ProcessFacts& process) {
-    return process.zombie || !known_.emplace(process.pid, process.start).second;
+    return process.ended() || !known_.emplace(process.pid, process.start).second;
   });
   return found;
 }
@@ -157,7 +131,7 @@ bool Tree::signal(int number) {
 bool Tree::kill() {
   // The group first, as nobody escapes it; then what had moved on to another group.
   const bool in_group = group_ && !pids_in(*group_).empty();
-  if (in_group) write_word(*group_ / "cgroup.kill", "1");
+  if (in_group) static_cast<void>(base::write_setting(*group_ / "cgroup.kill", "1"));
   // Stopped first, so that nobody forks on while the tree is read; a killed one never forks.
   std::set<std::pair<pid_t, std::uint64_t>> stopped;
   for (int round = 0; round < kRoundsMax; ++round) {

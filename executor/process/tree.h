@@ -6,11 +6,9 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "libs/base/fd.h"
+#include "libs/base/kernel_files.h"
 #include "libs/base/result.h"
 
 // A command and all that comes of it, as one thing that can be signalled. With a cgroup2 folder of
@@ -20,15 +18,9 @@
 // signal is then not found.
 namespace executor {
 
-struct ProcessFacts {
-  pid_t pid = 0, parent = 0, group = 0, session = 0;
-  std::uint64_t start = 0;  // Field 22 of /proc/PID/stat: tells a reused pid.
-  bool zombie = false;
-};
-std::optional<ProcessFacts> parse_stat(std::string_view line);
-std::vector<ProcessFacts> read_processes();
+std::vector<base::ProcessFacts> read_processes();
 // Those of `all` that came of `root`, itself included: by parent, session or group.
-std::vector<ProcessFacts> descendants(const std::vector<ProcessFacts>& all, pid_t root);
+std::vector<base::ProcessFacts> descendants(const std::vector<base::ProcessFacts>& all, pid_t root);
 
 // A cgroup2 folder below which this process may make groups.
 class Groups {
@@ -58,7 +50,7 @@ class Tree {
 
  private:
   bool kill();
-  std::vector<ProcessFacts> members();
+  std::vector<base::ProcessFacts> members();
 
   pid_t root_;
   std::optional<std::filesystem::path> group_;

@@ -1,42 +1,31 @@
 #pragma once
 
-#include <cassert>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "libs/base/files.h"
+#include "libs/base/testing/temporary_folder.h"
 
 namespace executor {
 
-// A folder of its own for one test, gone with it.
+// Files of one test, on a filesystem like those of sandboxes.
 class Scratch {
  public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "executor-test-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+  const std::filesystem::path& path() const { return folder_.path(); }
+  std::string operator/(std::string_view name) const { return (path() / name).string(); }
   void write(std::string_view name, std::string_view content) const {
-    const auto wrote = base::write_file_atomically(path_ / name, content, 0644);
+    const auto wrote = base::write_file_atomically(path() / name, content, 0644);
     if (!wrote) std::abort();
   }
   std::string read(std::string_view name) const {
-    auto content = base::read_file(path_ / name);
+    auto content = base::read_file(path() / name);
     return content ? *content : "<" + content.error().message + ">";
   }
 
  private:
-  std::filesystem::path path_;
+  base::TemporaryFolder folder_{std::filesystem::temp_directory_path()};
 };
 
 }  // namespace executor

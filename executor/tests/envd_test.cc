@@ -8,12 +8,13 @@
 
 #include "executor/envd/signature.h"
 #include "executor/files/gzip.h"
-#include "executor/process/tree.h"
 #include "executor/testing/http.h"
 #include "executor/testing/program.h"
 #include "executor/testing/scratch.h"
 #include "libs/base/crypto.h"
+#include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
+#include "libs/base/testing/eventually.h"
 
 namespace executor {
 namespace {
@@ -63,20 +64,7 @@ class Envd : public testing::Test {
   int port_ = 0;
 };
 
-bool becomes_true(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    ::usleep(10'000);
-  }
-  return true;
-}
-
-bool gone(std::int64_t pid) {
-  for (const ProcessFacts& process : read_processes())
-    if (process.pid == pid) return process.zombie;
-  return true;
-}
+pid_t pid_of(std::int64_t number) { return static_cast<pid_t>(number); }
 
 std::string input(std::string_view text) { return base::to_base64(text); }
 
@@ -156,13 +144,13 @@ TEST_F(Envd, ASignalReachesTheWholeTree) {
   const auto text = base::from_base64(output->at("event").at("data").value("stdout", ""));
   const auto grandchild = base::parse_integer(base::trim(*text));
   ASSERT_TRUE(grandchild);
-  EXPECT_FALSE(gone(*grandchild));
+  EXPECT_TRUE(base::runs(pid_of(*grandchild)));
   EXPECT_EQ(call(port_, "process.Process/SendSignal",
                  {{"process", process}, {"signal", "SIGNAL_SIGKILL"}})
                 .status,
             200);
   EXPECT_EQ(read_all(events).end.value("status", ""), "signal: killed");
-  EXPECT_TRUE(becomes_true([&] { return gone(*grandchild); }));
+  EXPECT_TRUE(base::eventually([&] { return !base::runs(pid_of(*grandchild)); }));
 }
 
 // A cgroup2 folder of this test's own, where the machine has one to give.
@@ -203,9 +191,9 @@ TEST_F(Envd, WithACgroupEvenAnOrphanInASessionOfItsOwnIsReached) {
                 .status,
             200);
   EXPECT_EQ(read_all(events).end.value("status", ""), "signal: killed");
-  EXPECT_TRUE(becomes_true([&] { return gone(*orphan); }));
+  EXPECT_TRUE(base::eventually([&] { return !base::runs(pid_of(*orphan)); }));
   run("true");  // Groups without members are removed as commands end.
-  EXPECT_TRUE(becomes_true([&] { return cgroup.empty(); }));
+  EXPECT_TRUE(base::eventually([&] { return cgroup.empty(); }));
 }
 
 TEST_F(Envd, AsFirstProcessItServesAgainAfterItsServerDiedAndReapsOrphans) {
@@ -231,7 +219,8 @@ TEST_F(Envd, ATimeoutIsTheLifeOfTheWholeTree) {
   EXPECT_TRUE(seen.end.is_null());
   const auto child = base::parse_integer(base::trim(seen.out));
   ASSERT_TRUE(child) << seen.out;
-  EXPECT_TRUE(becomes_true([&] { return gone(*child) && gone(seen.pid); }));
+  EXPECT_TRUE(base::eventually(
+      [&] { return !base::runs(pid_of(*child)) && !base::runs(pid_of(seen.pid)); }));
 }
 
 TEST_F(Envd, IsReconnectedByPidAndByTag) {
@@ -452,7 +441,7 @@ TEST_F(Envd, WatchesAFolderByStreamAndByPoll) {
   EXPECT_EQ(event->at("filesystem").at("type"), "EVENT_TYPE_CREATE");
   EXPECT_EQ(event->at("filesystem").at("entry").at("path"), home("new"));
   Json polled = Json::array();
-  EXPECT_TRUE(becomes_true([&] {
+  EXPECT_TRUE(base::eventually([&] {
     const auto answer = call(port_, "filesystem.Filesystem/GetWatcherEvents", watcher).json();
     for (const Json& one : answer.value("events", Json::array())) polled.push_back(one["type"]);
     return polled.size() >= 3;

@@ -17,8 +17,9 @@
 #include <thread>
 
 #include "libs/base/files.h"
+#include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
-#include "local_e2b/box/process.h"
+#include "libs/base/testing/eventually.h"
 #include "local_e2b/box/testing/box_fixture.h"
 
 namespace local_e2b {
@@ -30,11 +31,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
-
-bool process_runs(pid_t pid) {
-  const auto found = look_at_process(pid);
-  return found && found->state != 'Z' && found->state != 'X';
-}
 
 std::int64_t cpu_used(const BoxRecord& box) {
   const auto text = base::read_file(box.cgroup / "cpu.stat");
@@ -55,7 +51,7 @@ TEST_F(BoxTest, ShowsAWorldOfItsOwn) {
   EXPECT_EQ(run(box, "xargs < /proc/self/uid_map"),
             "0 " + std::to_string(box.uid_base) + " 65536\n");
   // Init and this shell, nobody of the host; init has reaped the shells of before.
-  EXPECT_TRUE(comes_true([&] { return run(box, "set -- /proc/[0-9]*; echo $#") == "2\n"; }));
+  EXPECT_TRUE(base::eventually([&] { return run(box, "set -- /proc/[0-9]*; echo $#") == "2\n"; }));
   EXPECT_EQ(run(box, "cat /proc/self/cgroup | grep ^0:"), "0::/\n");
   EXPECT_EQ(run(box, "ls -A /run /var/tmp /tmp /mnt | xargs"),
             "/mnt: /run: lock sandfleet /tmp: /var/tmp:\n");
@@ -194,7 +190,7 @@ TEST_F(BoxTest, StandsStillWhileFrozenAndKeepsItsMemory) {
     const std::string text = text_inside(box, file);
     return base::parse_integer(text.substr(text.rfind('\n') + 1)).value_or(0);
   };
-  ASSERT_TRUE(comes_true([&] { return count("tmp/outer") > 10 && count("tmp/inner") > 10; }));
+  ASSERT_TRUE(base::eventually([&] { return count("tmp/outer") > 10 && count("tmp/inner") > 10; }));
 
   const auto froze = boxes_->freeze(box);
   ASSERT_TRUE(froze.ok()) << froze.error().message;
@@ -213,7 +209,8 @@ TEST_F(BoxTest, StandsStillWhileFrozenAndKeepsItsMemory) {
   EXPECT_TRUE(boxes_->thaw(box).ok()) << "thawing twice is thawing once";
   EXPECT_FALSE(boxes_->frozen(box));
   // The counters go on from where they were; a restart would begin at 1.
-  EXPECT_TRUE(comes_true([&] { return count("tmp/outer") > outer && count("tmp/inner") > inner; }));
+  EXPECT_TRUE(
+      base::eventually([&] { return count("tmp/outer") > outer && count("tmp/inner") > inner; }));
 }
 
 TEST_F(BoxTest, DestroysWhatRunsFromDestruction) {
@@ -225,7 +222,7 @@ TEST_F(BoxTest, DestroysWhatRunsFromDestruction) {
         "/sys/fs/cgroup/c$i/d/cgroup.procs; echo $i > /tmp/hops; sleep 0.001; "
         "setsid sh /tmp/hop $((i+1)) & setsid sleep 1000 & exit 0' > /tmp/hop; "
         "setsid sh /tmp/hop 1 >/dev/null 2>&1 </dev/null &");
-    ASSERT_TRUE(comes_true(
+    ASSERT_TRUE(base::eventually(
         [&] { return base::parse_integer(text_inside(box, "tmp/hops")).value_or(0) > 30; }));
     if (frozen) {
       ASSERT_TRUE(boxes_->freeze(box).ok());
@@ -234,7 +231,7 @@ TEST_F(BoxTest, DestroysWhatRunsFromDestruction) {
     ASSERT_TRUE(destroyed.ok()) << destroyed.error().message;
     EXPECT_EQ(leftovers(), "");
     EXPECT_FALSE(fs::exists(machine_.cgroup2 / cgroup_name_)) << "nor the server's cgroup";
-    EXPECT_FALSE(look_at_process(box.init_pid)) << "init is reaped";
+    EXPECT_FALSE(base::look_at_process(box.init_pid)) << "init is reaped";
     EXPECT_FALSE(boxes_->alive(box));
     EXPECT_TRUE(boxes_->destroy(box).ok()) << "destroying twice is destroying once";
     EXPECT_FALSE(boxes_->freeze(box).ok());
@@ -288,7 +285,7 @@ TEST_F(BoxTest, OutlivesItsServer) {
   EXPECT_TRUE(boxes_->alive(*box));
   EXPECT_TRUE(boxes_->destroy(*box).ok());
   EXPECT_EQ(leftovers(), "");
-  EXPECT_FALSE(process_runs(box->init_pid));
+  EXPECT_FALSE(base::runs(box->init_pid));
 }
 
 TEST_F(BoxTest, LeavesNothingThatTheNextServerCannotRemove) {
@@ -324,7 +321,7 @@ TEST_F(BoxTest, BelievesNoRecordOfAnotherProcess) {
   EXPECT_FALSE(boxes_->alive(later));
   BoxRecord stranger = box;
   stranger.init_pid = ::getpid();
-  stranger.init_start = look_at_process(::getpid())->start;
+  stranger.init_start = base::look_at_process(::getpid())->start;
   EXPECT_FALSE(boxes_->alive(stranger)) << "it is not in the box's cgroup";
   BoxRecord pointing_out = box;
   pointing_out.folder = "/etc";
@@ -338,7 +335,7 @@ TEST_F(BoxTest, BelievesNoRecordOfAnotherProcess) {
 TEST_F(BoxTest, KnowsWhenInitIsGone) {
   const BoxRecord box = make("gone");
   ASSERT_EQ(::kill(box.init_pid, SIGKILL), 0);
-  EXPECT_TRUE(comes_true([&] { return !boxes_->alive(box); }));
+  EXPECT_TRUE(base::eventually([&] { return !boxes_->alive(box); }));
   EXPECT_EQ(boxes_->freeze(box).error().code, ErrorCode::kNotFound);
   EXPECT_TRUE(boxes_->destroy(box).ok());
 }
@@ -419,7 +416,7 @@ TEST_F(BoxTest, DestroysOnlyWhatNobodyKnows) {
 TEST_F(BoxTest, CutsALogThatGrew) {
   const BoxRecord box = make("chatty");
   const fs::path log = box.folder / "envd.log";
-  ASSERT_TRUE(comes_true([&] { return fs::file_size(log) > 0; }));
+  ASSERT_TRUE(base::eventually([&] { return fs::file_size(log) > 0; }));
   EXPECT_EQ(*base::read_file(log), "listening\n");
   EXPECT_TRUE(boxes_->trim_log(box).ok());
   EXPECT_GT(fs::file_size(log), 0u);

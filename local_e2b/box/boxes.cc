@@ -8,13 +8,14 @@
 #include <set>
 
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
+#include "libs/base/kernel_files.h"
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
 #include "local_e2b/box/blueprint.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/cgroup.h"
 #include "local_e2b/box/etc.h"
-#include "local_e2b/box/process.h"
 #include "local_e2b/box/remove_tree.h"
 #include "local_e2b/box/start_builder.h"
 #include "local_e2b/box/uid_ranges.h"
@@ -37,15 +38,6 @@ bool is_id(const std::string& id) {
          });
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code failed;
-  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
-       entry.increment(failed))
-    found.push_back(entry->path());
-  return found;
-}
-
 void add_range(const fs::path& path, std::set<std::uint32_t>& taken) {
   struct stat found{};
   if (::lstat(path.c_str(), &found) != 0) return;
@@ -56,9 +48,9 @@ void add_range(const fs::path& path, std::set<std::uint32_t>& taken) {
 // servers on this machine.
 std::set<std::uint32_t> taken_ranges(const fs::path& boxes, const fs::path& cgroup2) {
   std::set<std::uint32_t> taken;
-  for (const fs::path& box : entries_of(boxes)) add_range(box / "layers", taken);
-  for (const fs::path& server : entries_of(cgroup2))
-    for (const fs::path& box : entries_of(server)) add_range(box, taken);
+  for (const fs::path& box : base::entries_of(boxes)) add_range(box / "layers", taken);
+  for (const fs::path& server : base::entries_of(cgroup2))
+    for (const fs::path& box : base::entries_of(server)) add_range(box, taken);
   return taken;
 }
 
@@ -155,7 +147,7 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
                        .server_pid = ::getpid(),
                        .fail_at = settings_.fail_at};
   const Built built = run_builder(settings_.builder, plan, kBuildMax);
-  const auto init = built.init_pid > 0 ? look_at_process(built.init_pid) : std::nullopt;
+  const auto init = built.init_pid > 0 ? base::look_at_process(built.init_pid) : std::nullopt;
   if (built.init_pid > 0) {
     const std::lock_guard lock(mutex_);
     children_[spec.id] = built.init_pid;
@@ -170,9 +162,8 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
 }
 
 bool Boxes::alive(const BoxRecord& record) const {
-  const auto init = look_at_process(record.init_pid);
-  if (!init || init->start != record.init_start || init->state == 'Z' || init->state == 'X')
-    return false;
+  const auto init = base::look_at_process(record.init_pid);
+  if (!init || init->start != record.init_start || init->ended()) return false;
   const auto cgroups = base::read_file("/proc/" + std::to_string(record.init_pid) + "/cgroup");
   return cgroups && is_in_cgroup(*cgroups, settings_.cgroup_name, record.id);
 }
@@ -231,8 +222,9 @@ void Boxes::reap(const std::string& id) {
 
 std::vector<std::string> Boxes::destroy_unknown(const std::vector<BoxRecord>& known) {
   std::set<std::string> ids;
-  for (const fs::path& box : entries_of(settings_.state / "boxes")) ids.insert(box.filename());
-  for (const fs::path& box : entries_of(capabilities_.cgroup2 / settings_.cgroup_name)) {
+  for (const fs::path& box : base::entries_of(settings_.state / "boxes"))
+    ids.insert(box.filename());
+  for (const fs::path& box : base::entries_of(capabilities_.cgroup2 / settings_.cgroup_name)) {
     std::error_code failed;
     if (fs::is_directory(box, failed)) ids.insert(box.filename());
   }

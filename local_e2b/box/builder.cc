@@ -14,12 +14,14 @@
 #include <cstring>
 
 #include "libs/base/files.h"
+#include "libs/base/kernel_files.h"
 #include "local_e2b/box/blueprint.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/cgroup.h"
 #include "local_e2b/box/init_child.h"
 #include "local_e2b/box/mounts.h"
 #include "local_e2b/box/root_fs.h"
+#include "local_e2b/box/uid_ranges.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -71,14 +73,8 @@ Done start_init(Builder& builder) {
 
 Done map_ids(Builder& builder) {
   const fs::path proc = fs::path("/proc") / std::to_string(builder.init);
-  const std::string map =
-      "0 " + std::to_string(builder.plan.uid_base) + " " + std::to_string(kUidsPerBox);
-  for (const char* name : {"uid_map", "gid_map"}) {
-    const fs::path file = proc / name;
-    const base::Fd opened(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!opened || ::write(opened.get(), map.data(), map.size()) < 0)
-      return base::errno_error("write", file, errno);
-  }
+  for (const char* name : {"uid_map", "gid_map"})
+    CHECK_OK(base::write_setting(proc / name, id_map(builder.plan.uid_base)));
   return base::Done{};
 }
 

@@ -12,8 +12,10 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
+#include "libs/base/kernel_files.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/mounts.h"
+#include "local_e2b/box/uid_ranges.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -78,19 +80,13 @@ class NamespaceHolder {
   bool ready_ = false;
 };
 
-base::Result<base::Done> write_map(const fs::path& file, const std::string& text) {
-  base::Fd map(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!map) return base::errno_error("write", file, errno);
-  return base::write_all(map.get(), text);
-}
-
 base::Result<base::Done> try_idmapped_mount() {
   const NamespaceHolder holder;
   if (!holder.ready())
     return base::error(base::ErrorCode::kUnavailable,
                        "cannot make a user namespace; see /proc/sys/user/max_user_namespaces");
-  CHECK_OK(write_map(holder.proc() / "uid_map", "0 1879048192 65536"));
-  CHECK_OK(write_map(holder.proc() / "gid_map", "0 1879048192 65536"));
+  for (const char* name : {"uid_map", "gid_map"})
+    CHECK_OK(base::write_setting(holder.proc() / name, id_map(kFirstUid)));
   const fs::path space = holder.proc() / "ns/user";
   base::Fd opened(::open(space.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened) return base::errno_error("open", space, errno);

@@ -10,6 +10,9 @@
 #include <chrono>
 
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
+#include "libs/base/kernel_files.h"
+#include "libs/base/strings.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -30,11 +33,9 @@ base::Milliseconds left_until(Steady::time_point deadline) {
 std::vector<fs::path> tree_from_leaves(const fs::path& top) {
   std::vector<fs::path> found{top};
   for (std::size_t next = 0; next < found.size(); ++next) {
-    std::error_code failed;
-    for (fs::directory_iterator entry(found[next], failed), end; !failed && entry != end;
-         entry.increment(failed)) {
+    for (const fs::path& entry : base::entries_of(found[next])) {
       std::error_code gone;
-      if (entry->is_directory(gone)) found.push_back(entry->path());
+      if (fs::is_directory(entry, gone)) found.push_back(entry);
     }
   }
   return {found.rbegin(), found.rend()};
@@ -44,6 +45,16 @@ std::vector<fs::path> tree_from_leaves(const fs::path& top) {
 
 bool has_line(const std::string& events, const std::string& line) {
   return ("\n" + events).find("\n" + line + "\n") != std::string::npos;
+}
+
+bool is_in_cgroup(const std::string& text, const std::string& folder, const std::string& name) {
+  const std::string wanted = "/" + folder + "/" + name;
+  for (const std::string& line : base::split(text, '\n')) {
+    if (!line.starts_with("0::")) continue;
+    const std::string path = line.substr(3);
+    return path.ends_with(wanted) || path.find(wanted + "/") != std::string::npos;
+  }
+  return false;
 }
 
 base::Result<base::Done> Cgroup::make(uid_t owner) const {
@@ -64,13 +75,6 @@ base::Result<base::Fd> Cgroup::open() const {
 }
 
 bool Cgroup::exists() const { return ::access(path_.c_str(), F_OK) == 0; }
-
-base::Result<base::Done> Cgroup::write(const char* file, const char* text) const {
-  const fs::path target = path_ / file;
-  base::Fd opened(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!opened) return base::errno_error("write", target, errno);
-  return base::write_all(opened.get(), text);
-}
 
 base::Result<base::Done> Cgroup::wait_for(const std::string& line,
                                           base::Milliseconds at_most) const {
@@ -96,15 +100,15 @@ base::Result<base::Done> Cgroup::wait_for(const std::string& line,
 }
 
 base::Result<base::Done> Cgroup::freeze(base::Milliseconds at_most) const {
-  CHECK_OK(write("cgroup.freeze", "1"));
+  CHECK_OK(base::write_setting(path_ / "cgroup.freeze", "1"));
   auto still = wait_for("frozen 1", at_most);
   // Half of a box that stands still would be worse than one that runs.
-  if (!still) (void)write("cgroup.freeze", "0");
+  if (!still) (void)base::write_setting(path_ / "cgroup.freeze", "0");
   return still;
 }
 
 base::Result<base::Done> Cgroup::thaw(base::Milliseconds at_most) const {
-  CHECK_OK(write("cgroup.freeze", "0"));
+  CHECK_OK(base::write_setting(path_ / "cgroup.freeze", "0"));
   return wait_for("frozen 0", at_most);
 }
 
@@ -114,7 +118,7 @@ bool Cgroup::frozen() const {
 }
 
 base::Result<base::Done> Cgroup::kill(base::Milliseconds at_most) const {
-  CHECK_OK(write("cgroup.kill", "1"));
+  CHECK_OK(base::write_setting(path_ / "cgroup.kill", "1"));
   return wait_for("populated 0", at_most);
 }
 
@@ -129,7 +133,7 @@ base::Result<base::Done> Cgroup::remove(base::Milliseconds at_most) const {
     // the builder of a server that was killed may have put one more in.
     if (failure != EBUSY || left_until(deadline) <= base::Milliseconds(0))
       return base::errno_error("remove cgroup", path_, failure);
-    (void)write("cgroup.kill", "1");
+    (void)base::write_setting(path_ / "cgroup.kill", "1");
     ::poll(nullptr, 0, 1);
   }
 }

@@ -33,7 +33,6 @@ class Cgroup {
   base::Result<base::Done> remove(base::Milliseconds at_most) const;
 
  private:
-  base::Result<base::Done> write(const char* file, const char* text) const;
   // Waits for the line "<key> <value>" in cgroup.events.
   base::Result<base::Done> wait_for(const std::string& line, base::Milliseconds at_most) const;
 
@@ -42,5 +41,8 @@ class Cgroup {
 
 // Whether `events`, the text of a cgroup.events file, has that line.
 bool has_line(const std::string& events, const std::string& line);
+// Whether `text`, of /proc/PID/cgroup, says that the process is in folder/name or beneath it,
+// wherever the reader's view of the hierarchy begins.
+bool is_in_cgroup(const std::string& text, const std::string& folder, const std::string& name);
 
 }  // namespace local_e2b

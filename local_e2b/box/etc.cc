@@ -9,6 +9,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
 #include "libs/base/log.h"
 #include "local_e2b/box/planter.h"
 #include "local_e2b/box/remove_tree.h"
@@ -38,10 +39,8 @@ constexpr char kSudoers[] =
 base::Result<base::Done> plant(Planter& etc) {
   CHECK_OK(etc.folder("", 0755));
   std::set<fs::path> shown;
-  std::error_code failed;
-  for (fs::directory_iterator entry("/etc", failed), end; !failed && entry != end;
-       entry.increment(failed))
-    if (shown_of_etc(entry->path().filename())) shown.insert(entry->path().filename());
+  for (const fs::path& entry : base::entries_of("/etc"))
+    if (shown_of_etc(entry.filename())) shown.insert(entry.filename());
   for (const fs::path& name : shown) CHECK_OK(etc.copy("/etc" / name, name));
   CHECK_OK(etc.folder("ssl", 0755));
   for (const char* part : {"ssl/certs", "ssl/openssl.cnf"})
@@ -57,22 +56,13 @@ base::Result<base::Done> plant(Planter& etc) {
   return etc.file("sudoers", kSudoers, 0440);
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code failed;
-  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
-       entry.increment(failed))
-    found.push_back(entry->path());
-  return found;
-}
-
 void remove_unused(const fs::path& copies, const fs::path& boxes, const fs::path& current) {
   std::set<fs::path> used{current};
-  for (const fs::path& box : entries_of(boxes)) {
+  for (const fs::path& box : base::entries_of(boxes)) {
     std::error_code no_link;
     used.insert(fs::read_symlink(box / kEtcLink, no_link));
   }
-  for (const fs::path& copy : entries_of(copies))
+  for (const fs::path& copy : base::entries_of(copies))
     if (!used.contains(copy))
       if (const auto removed = remove_tree(copy); !removed)
         base::log::warn("old copy of /etc stays", {{"why", removed.error()}});

@@ -1,13 +1,11 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "libs/base/crypto.h"
 #include "libs/base/files.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "local_e2b/box/box.h"
-#include "local_e2b/box/cgroup.h"
 #include "local_e2b/box/etc.h"
 #include "local_e2b/box/planter.h"
-#include "local_e2b/box/remove_tree.h"
 #include "local_e2b/box/start_builder.h"
 #include "local_e2b/box/uid_ranges.h"
 
@@ -28,6 +26,8 @@ TEST(UidRanges, AreGivenFromTheLowestUntilAllAreTaken) {
   EXPECT_EQ(free_range(taken), kFirstUid + 7 * kUidsPerBox);
 }
 
+TEST(UidRanges, AreMappedWhole) { EXPECT_EQ(id_map(kFirstUid), "0 1879048192 65536"); }
+
 TEST(UidRanges, AreKnownByAnyIdInThem) {
   EXPECT_EQ(range_of(kFirstUid), kFirstUid);
   EXPECT_EQ(range_of(kFirstUid + 1000), kFirstUid);
@@ -35,14 +35,6 @@ TEST(UidRanges, AreKnownByAnyIdInThem) {
   EXPECT_FALSE(range_of(0));
   EXPECT_FALSE(range_of(kFirstUid - 1));
   EXPECT_FALSE(range_of(kFirstUid + kBoxesMax * kUidsPerBox));
-}
-
-TEST(CgroupEvents, AreReadByWholeLines) {
-  EXPECT_TRUE(has_line("populated 0\nfrozen 1\n", "frozen 1"));
-  EXPECT_TRUE(has_line("populated 0\nfrozen 1\n", "populated 0"));
-  EXPECT_FALSE(has_line("populated 0\nfrozen 1\n", "frozen 0"));
-  EXPECT_FALSE(has_line("populated 10\n", "populated 1"));
-  EXPECT_FALSE(has_line("", "frozen 1"));
 }
 
 TEST(BoxRecord, SurvivesAsJson) {
@@ -81,12 +73,12 @@ TEST(BuilderReport, NamesInitAndTheFirstFailure) {
 }
 
 TEST(Builder, IsKilledWhenItTakesTooLong) {
-  const fs::path slow = fs::temp_directory_path() / ("slow-builder-" + base::random_hex(6));
+  const base::TemporaryFolder folder(fs::temp_directory_path());
+  const fs::path slow = folder.path() / "slow-builder";
   ASSERT_TRUE(base::write_file_atomically(slow, "#!/bin/sh\nexec sleep 1000\n", 0755).ok());
   const Built built = run_builder(slow, Blueprint{.id = "x"}, base::Milliseconds(50));
   ASSERT_TRUE(built.failure);
   EXPECT_THAT(built.failure->message, testing::HasSubstr("50 ms"));
-  fs::remove(slow);
   EXPECT_TRUE(run_builder("/nonexistent", Blueprint{.id = "x"}, base::Milliseconds(50)).failure);
 }
 
@@ -99,7 +91,8 @@ TEST(Etc, ShowsWhatIsListedOnly) {
 }
 
 TEST(Planter, LeavesOutWhatOnlySomeMayRead) {
-  const fs::path place = fs::temp_directory_path() / ("planter-" + base::random_hex(6));
+  const base::TemporaryFolder folder;
+  const fs::path& place = folder.path();
   fs::create_directories(place / "from/open");
   fs::create_directories(place / "from/shut");
   fs::permissions(place / "from/shut", fs::perms::owner_all);
@@ -123,7 +116,6 @@ TEST(Planter, LeavesOutWhatOnlySomeMayRead) {
   Planter changed({}, 0);
   EXPECT_TRUE(changed.copy(place / "from", "").ok());
   EXPECT_NE(changed.digest(), digest);
-  EXPECT_TRUE(remove_tree(place).ok());
 }
 
 }  // namespace

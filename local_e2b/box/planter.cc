@@ -11,6 +11,7 @@
 
 #include "libs/base/fd.h"
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -79,12 +80,10 @@ base::Result<base::Done> Planter::copy(const fs::path& from, const fs::path& at,
   }
   if (!S_ISDIR(found.st_mode) || depth == kCopyDepthMax) return base::Done{};
   CHECK_OK(folder(at, found.st_mode & 0755, owner));
-  std::vector<fs::path> names;
-  for (fs::directory_iterator entry(from, failed), end; !failed && entry != end;
-       entry.increment(failed))
-    names.push_back(entry->path().filename());
-  std::sort(names.begin(), names.end());
-  for (const fs::path& name : names) CHECK_OK(copy(from / name, at / name, owner, depth + 1));
+  auto entries = base::entries_of(from);
+  std::sort(entries.begin(), entries.end());  // The digest depends on the order.
+  for (const fs::path& entry : entries)
+    CHECK_OK(copy(entry, at / entry.filename(), owner, depth + 1));
   return base::Done{};
 }
 

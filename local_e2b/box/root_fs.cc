@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
 #include "local_e2b/box/planter.h"
 
 namespace local_e2b {
@@ -43,12 +44,9 @@ base::Result<base::Done> write_folders(Planter& root) {
 }
 
 base::Result<base::Done> write_homes(Planter& root) {
-  std::error_code failed;
-  for (fs::directory_iterator entry("/etc/skel", failed), end; !failed && entry != end;
-       entry.increment(failed)) {
-    const fs::path name = entry->path().filename();
-    CHECK_OK(root.copy(entry->path(), "home/user" / name, kUserInside));
-    CHECK_OK(root.copy(entry->path(), "root" / name, kRootInside));
+  for (const fs::path& entry : base::entries_of("/etc/skel")) {
+    CHECK_OK(root.copy(entry, "home/user" / entry.filename(), kUserInside));
+    CHECK_OK(root.copy(entry, "root" / entry.filename(), kRootInside));
   }
   return base::Done{};
 }

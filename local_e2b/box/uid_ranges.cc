@@ -17,4 +17,8 @@ std::optional<std::uint32_t> free_range(const std::set<std::uint32_t>& taken) {
   return std::nullopt;
 }
 
+std::string id_map(std::uint32_t first) {
+  return "0 " + std::to_string(first) + " " + std::to_string(kUidsPerBox);
+}
+
 }  // namespace local_e2b

@@ -5,15 +5,11 @@
 
 #include <fstream>
 
-#include "libs/base/crypto.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/base/time.h"
 
 namespace local_e2b {
 namespace {
-
-std::filesystem::path scratch() {
-  return std::filesystem::path(testing::TempDir()) / ("records-" + base::random_hex(4));
-}
 
 Sandbox example() {
   Sandbox sandbox;
@@ -38,7 +34,8 @@ Sandbox example() {
 }
 
 TEST(Records, BringsBackWhatWasSaved) {
-  const auto folder = scratch();
+  const base::TemporaryFolder place;
+  const auto folder = place.path() / "state";
   {
     auto records = Records::open(folder);
     ASSERT_TRUE(records);
@@ -53,7 +50,8 @@ TEST(Records, BringsBackWhatWasSaved) {
 }
 
 TEST(Records, KeepsTokensFromOtherUsers) {
-  const auto folder = scratch();
+  const base::TemporaryFolder place;
+  const auto folder = place.path() / "state";
   const auto records = Records::open(folder);
   ASSERT_TRUE(records->save(example()));
   struct stat about{};
@@ -62,7 +60,8 @@ TEST(Records, KeepsTokensFromOtherUsers) {
 }
 
 TEST(Records, ForgetsWhatItCannotRead) {
-  const auto folder = scratch();
+  const base::TemporaryFolder place;
+  const auto folder = place.path() / "state";
   const auto records = Records::open(folder);
   std::ofstream(folder / "sandboxes" / "ibroken.json") << "{";
   std::ofstream(folder / "sandboxes" / "iold.json") << R"({"id":"iold"})";
@@ -71,7 +70,8 @@ TEST(Records, ForgetsWhatItCannotRead) {
 }
 
 TEST(Records, LetsOneServerIn) {
-  const auto folder = scratch();
+  const base::TemporaryFolder place;
+  const auto folder = place.path() / "state";
   const auto first = Records::open(folder);
   const auto second = Records::open(folder);
   ASSERT_FALSE(second);

@@ -12,11 +12,7 @@ namespace base {
 // tests make thousands of durable writes.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::error_code ignored;
-    const bool memory = std::filesystem::is_directory("/dev/shm", ignored) && !::getenv("TMPDIR");
-    const std::filesystem::path parent =
-        memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path();
+  explicit TemporaryFolder(const std::filesystem::path& parent = in_memory()) {
     std::string name = (parent / "sandfleet-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
   }
@@ -30,6 +26,12 @@ class TemporaryFolder {
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
  private:
+  static std::filesystem::path in_memory() {
+    std::error_code ignored;
+    const bool memory = std::filesystem::is_directory("/dev/shm", ignored) && !::getenv("TMPDIR");
+    return memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path();
+  }
+
   std::filesystem::path path_;
 };
 

@@ -7,19 +7,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <set>
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
 #include "libs/base/strings.h"
+#include "libs/base/testing/eventually.h"
 #include "local_e2b/box/remove_tree.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::chrono::seconds kPatience{10};
 
 // Only the lines that name our state folder: other programs mount and unmount meanwhile.
 std::string mounts_naming(const fs::path& state) {
@@ -32,7 +30,7 @@ std::string mounts_naming(const fs::path& state) {
 
 base::Fd connect_inside(const Boxes& boxes, const BoxRecord& box) {
   base::Fd connected;
-  comes_true([&] {
+  base::eventually([&] {
     auto socket = boxes.socket_inside(box);
     if (!socket) return false;
     sockaddr_in there{};
@@ -53,15 +51,6 @@ base::Fd connect_inside(const Boxes& boxes, const BoxRecord& box) {
 }
 
 }  // namespace
-
-bool comes_true(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    ::poll(nullptr, 0, 2);
-  }
-  return true;
-}
 
 void BoxTest::SetUp() {
   machine_ = probe_capabilities();
@@ -111,14 +100,9 @@ std::string BoxTest::run(const BoxRecord& box, const std::string& command) {
 
 std::string BoxTest::leftovers() const {
   std::string found = mounts_naming(state_);
-  std::error_code failed;
-  for (fs::directory_iterator entry(state_ / "boxes", failed), end; !failed && entry != end;
-       ++entry)
-    found += entry->path().string() + "\n";
-  failed.clear();
-  for (fs::directory_iterator entry(machine_.cgroup2 / cgroup_name_, failed), end;
-       !failed && entry != end; ++entry)
-    if (entry->is_directory()) found += entry->path().string() + "\n";
+  for (const fs::path& entry : base::entries_of(state_ / "boxes")) found += entry.string() + "\n";
+  for (const fs::path& entry : base::entries_of(machine_.cgroup2 / cgroup_name_))
+    if (fs::is_directory(entry)) found += entry.string() + "\n";
   return found;
 }
 

@@ -3,16 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "local_e2b/box/box.h"
 
 namespace local_e2b {
-
-// Polls until it holds; false after ten seconds.
-bool comes_true(const std::function<bool()>& condition);
 
 // Real boxes on this machine, each with testing/shell_init.cc as its executor. Skips, naming the
 // reason, where the machine cannot hold boxes. What a test leaves is destroyed after it.

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <thread>
 
+#include "libs/base/testing/eventually.h"
 #include "libs/e2b/client.h"
 #include "libs/e2b/testing/cloud_contract.h"
 #include "libs/envd/client.h"
@@ -22,12 +22,7 @@ std::string setting(const char* name) {
 struct ProviderWorld final : CloudWorld {
   Cloud& cloud() override { return client_; }
   bool eventually(const std::function<bool()>& fact, base::Seconds patience) override {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (!fact()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(base::Milliseconds(50));
-    }
-    return true;
+    return base::eventually(fact, patience);
   }
 
   std::unique_ptr<net::Transport> transport_ = net::curl_transport({.proxy = ""});
