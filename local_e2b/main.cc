@@ -94,20 +94,27 @@ void announce(const base::Json& note, const Options& options) {
                     {{"listen", options.listen}});
 }
 
-aio::Task<int> serve(Fleet& fleet, Api& api, Servers servers, aio::TaskGroup& tasks,
+aio::Task<int> serve(aio::Executor executor, Fleet& fleet, Api& api, Servers servers,
                      const Options& options, fs::path keys) {
+  // Listened for from the start: a SIGTERM right after the ready file is one of those we heed.
+  aio::TaskGroup told(executor);
+  std::optional<int> signal;
+  told.spawn(aio::keep_result(aio::wait_for_signal({SIGTERM, SIGINT}), signal));
   co_await fleet.adopt();
   api.remember_creations(fleet.all());
   const auto note = listen(servers, options, keys);
   if (!note) {
     base::log::error("cannot serve", {{"error", note.error()}});
+    told.cancel();
+    co_await told.wait();
     co_return 1;
   }
   announce(*note, options);
+  aio::TaskGroup tasks(executor);
   tasks.spawn(fleet.keep_leases());
-  tasks.spawn(fleet.bury_dead());
-  const int signal = co_await aio::wait_for_signal({SIGTERM, SIGINT});
-  base::log::info("stopping", {{"signal", signal}});
+  tasks.spawn(fleet.tend_boxes());
+  co_await told.wait();
+  base::log::info("stopping", {{"signal", *signal}});
   servers.api.stop();
   servers.data.stop();
   tasks.cancel();
@@ -146,8 +153,7 @@ base::Result<int> run(const Options& options) {
                              [&api](auto exchange) { return api.handle(exchange); });
   aio::HttpServer data_server(loop.executor(),
                               [&router](auto exchange) { return router.handle(exchange); });
-  aio::TaskGroup tasks(loop.executor());
-  return loop.run(serve(fleet, api, {api_server, data_server}, tasks, options, keys));
+  return loop.run(serve(loop.executor(), fleet, api, {api_server, data_server}, options, keys));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ class Exchange final : public HttpExchange {
 
   const HttpHead& head() const override { return head_; }
   std::string peer() const override { return peer_; }
+  std::weak_ptr<Stream> connection() const override { return stream_; }
   Task<base::Result<std::size_t>> read(char* buffer, std::size_t size) override;
   Task<base::Result<std::string>> read_all(std::size_t bytes_max) override;
   Task<base::Result<base::Done>> reply(HttpReply reply) override;

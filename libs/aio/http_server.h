@@ -44,6 +44,9 @@ class HttpExchange {
   virtual ~HttpExchange() = default;
   virtual const HttpHead& head() const = 0;
   virtual std::string peer() const = 0;  // "127.0.0.1:40312", for logs.
+  // What this request came over. It goes on to carry those that follow, until the peer or the
+  // server closes it; a reset ends it and the request on it.
+  virtual std::weak_ptr<Stream> connection() const = 0;
 
   // Up to `size` bytes of the body (Content-Length or chunked); 0 at its end.
   virtual Task<base::Result<std::size_t>> read(char* buffer, std::size_t size) = 0;

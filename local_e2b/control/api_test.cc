@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "libs/aio/http_client.h"
+#include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
-#include "libs/base/crypto.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "local_e2b/control/testing/fake_box_host.h"
 
 namespace local_e2b {
@@ -18,8 +19,7 @@ using ::testing::HasSubstr;
 // The control plane on a loopback port, over fake boxes.
 struct World {
   World()
-      : records(*Records::open(std::filesystem::path(testing::TempDir()) /
-                               ("api-" + base::random_hex(4)))),
+      : records(*Records::open(folder.path())),
         host(loop.executor()),
         connections(8),
         fleet(loop.executor(), host, records, connections, clock, {.sandboxes_max = 3}),
@@ -31,12 +31,9 @@ struct World {
     port = *server.listen("127.0.0.1", 0);
   }
   ~World() { server.stop(); }
-  void run(aio::Task<> story) { loop.run(to_the_end(std::move(story))); }
-  static aio::Task<int> to_the_end(aio::Task<> story) {
-    co_await std::move(story);
-    co_return 0;
-  }
+  void run(aio::Task<> story) { aio::testing::run(loop, std::move(story)); }
 
+  base::TemporaryFolder folder;
   base::SystemClock clock;
   aio::Loop loop;
   Records records;

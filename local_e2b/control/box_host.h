@@ -32,6 +32,7 @@ class BoxHost {
   virtual aio::Task<base::Result<base::Done>> destroy(BoxRecord box) = 0;
   virtual aio::Task<bool> frozen(BoxRecord box) = 0;
   virtual aio::Task<std::vector<std::string>> dead_of(std::vector<BoxRecord> boxes) = 0;
+  virtual aio::Task<> trim_logs(std::vector<BoxRecord> boxes) = 0;
   virtual aio::Task<std::vector<std::string>> destroy_unknown(std::vector<BoxRecord> known) = 0;
   // Waits until envd answers, then tells it; its version.
   virtual aio::Task<base::Result<std::string>> init(BoxRecord box, EnvdInit init) = 0;

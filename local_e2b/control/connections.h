@@ -3,46 +3,37 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "libs/aio/http_server.h"
+#include "libs/aio/stream.h"
 
 namespace local_e2b {
 
-// The data-plane connections that are open to each sandbox, so that all of one can be cut at once.
+// The data-plane connections of each sandbox, so that all of one can be cut at once: those with a
+// request under way, and those that wait for their next one and last carried one to it.
 class Connections {
  public:
-  explicit Connections(std::size_t per_sandbox_max) : per_sandbox_max_(per_sandbox_max) {}
+  static constexpr std::size_t kIdleMax = 4096;  // As many as an HTTP server holds open.
 
-  // False when the sandbox has as many as it may. `remove` what was added.
-  bool add(const std::string& id, std::shared_ptr<aio::HttpExchange> exchange) {
-    auto& open = open_[id];
-    if (open.size() >= per_sandbox_max_) return false;
-    open[exchange.get()] = exchange;
-    return true;
-  }
-  void remove(const std::string& id, const aio::HttpExchange* exchange) {
-    const auto found = open_.find(id);
-    if (found == open_.end()) return;
-    found->second.erase(exchange);
-    if (found->second.empty()) open_.erase(found);
-  }
-  void cut(const std::string& id) {
-    const auto found = open_.find(id);
-    if (found == open_.end()) return;
-    const auto open = std::move(found->second);
-    open_.erase(found);
-    for (const auto& [key, weak] : open)
-      if (const auto exchange = weak.lock()) exchange->abort();
-  }
-  std::size_t count(const std::string& id) const {
-    const auto found = open_.find(id);
-    return found == open_.end() ? 0 : found->second.size();
-  }
+  explicit Connections(std::size_t per_sandbox_max, std::size_t idle_max = kIdleMax)
+      : per_sandbox_max_(per_sandbox_max), idle_max_(idle_max) {}
+
+  // False when the sandbox has as many requests under way as it may. `remove` what was added.
+  bool add(const std::string& id, const std::shared_ptr<aio::HttpExchange>& exchange);
+  void remove(const std::string& id, const aio::HttpExchange& exchange);
+  void cut(const std::string& id);
+  std::size_t count(const std::string& id) const;  // Requests under way.
+  std::size_t idle() const { return idle_.size(); }
 
  private:
-  const std::size_t per_sandbox_max_;
+  struct Idle {
+    std::weak_ptr<aio::Stream> connection;
+    std::string id;
+  };
+
+  const std::size_t per_sandbox_max_, idle_max_;
   std::map<std::string, std::map<const aio::HttpExchange*, std::weak_ptr<aio::HttpExchange>>> open_;
+  std::map<const aio::Stream*, Idle> idle_;
 };
 
 }  // namespace local_e2b

@@ -9,10 +9,6 @@
 namespace local_e2b {
 namespace {
 
-using base::Seconds;
-constexpr base::Milliseconds kRetry{10'000};  // Of a kill or an automatic pause that failed.
-constexpr base::Milliseconds kLookForDead{1'000};
-constexpr base::Milliseconds kLookForIdle{5};
 constexpr std::int64_t kWakeSecondsMin = 300;
 
 std::string new_id() {
@@ -41,6 +37,7 @@ Fleet::Fleet(aio::Executor executor, BoxHost& host, const Records& records,
       clock_(clock),
       limits_(limits),
       leases_changed_(executor),
+      work_(std::make_shared<Work>(executor)),
       tasks_(executor) {}
 
 Fleet::EntryPtr Fleet::find_own(const std::string& team, const std::string& id) const {
@@ -131,8 +128,8 @@ Fleet::Deed Fleet::join(EntryPtr entry) {
 
 void Fleet::start_run(Sandbox& sandbox, std::int64_t timeout_seconds) {
   sandbox.started_at = clock_.wall();
-  sandbox.end_at = sandbox.started_at + Seconds(timeout_seconds);
-  leases_.set(sandbox.id, clock_.now() + Seconds(timeout_seconds));
+  sandbox.end_at = sandbox.started_at + base::Seconds(timeout_seconds);
+  leases_.set(sandbox.id, clock_.now() + base::Seconds(timeout_seconds));
   leases_changed_.notify_all();
 }
 
@@ -165,7 +162,7 @@ aio::Task<Outcome<Sandbox>> Fleet::create(std::string team, CreateRequest reques
 }
 
 Fleet::Deed Fleet::build(EntryPtr entry, std::map<std::string, std::string> env) {
-  const Busy busy(busy_);
+  const Busy busy(work_);
   Sandbox& sandbox = entry->sandbox;
   BoxSpec spec{.id = sandbox.id, .executor_baked_in = sandbox.template_id == "base-executor"};
   const auto box = co_await host_.create(std::move(spec));
@@ -215,7 +212,7 @@ aio::Task<Outcome<base::Done>> Fleet::kill(std::string team, std::string id) {
 }
 
 Fleet::Deed Fleet::do_kill(EntryPtr entry) {
-  const Busy busy(busy_);
+  const Busy busy(work_);
   const std::string id = entry->sandbox.id;
   CO_CHECK_OK(begin(*entry, Phase::kKilling));
   leases_.remove(id);
@@ -236,26 +233,9 @@ Fleet::Deed Fleet::do_kill(EntryPtr entry) {
 }
 
 aio::Task<> Fleet::retry_kill(EntryPtr entry) {
-  const Busy busy(busy_);
+  const Busy busy(work_);
   while (!co_await host_.destroy(*entry->sandbox.box)) co_await aio::sleep_for(kRetry);
   forget(entry);
-}
-
-aio::Task<> Fleet::kill_all() {
-  tasks_.cancel();
-  while (busy_ > 0) co_await aio::sleep_for(kLookForIdle);
-  const auto every = entries_;
-  for (const auto& [id, entry] : every) {
-    if (entry->sandbox.box && !co_await host_.destroy(*entry->sandbox.box)) {
-      base::log::warn("a sandbox could not be destroyed", {{"sandbox", id}});
-      continue;
-    }
-    forget(entry);
-  }
-  std::vector<BoxRecord> known;
-  for (const auto& [id, entry] : entries_)
-    if (entry->sandbox.box) known.push_back(*entry->sandbox.box);
-  (void)co_await host_.destroy_unknown(std::move(known));  // Those that were being built.
 }
 
 // ---- pause
@@ -282,7 +262,7 @@ aio::Task<Outcome<base::Done>> Fleet::pause(std::string team, std::string id) {
 }
 
 Fleet::Deed Fleet::do_pause(EntryPtr entry) {
-  const Busy busy(busy_);
+  const Busy busy(work_);
   Sandbox& sandbox = entry->sandbox;
   CO_CHECK_OK(begin(*entry, Phase::kPausing));
   connections_.cut(sandbox.id);
@@ -356,7 +336,7 @@ aio::Task<Outcome<Sandbox>> Fleet::resume(std::string team, std::string id,
 }
 
 Fleet::Deed Fleet::do_resume(EntryPtr entry, std::int64_t timeout_seconds) {
-  const Busy busy(busy_);
+  const Busy busy(work_);
   Sandbox& sandbox = entry->sandbox;
   CO_CHECK_OK(check_room());
   CO_CHECK_OK(begin(*entry, Phase::kResuming));
@@ -397,133 +377,6 @@ aio::Task<Outcome<base::Done>> Fleet::wake(std::string id) {
   const std::string team = sandbox->team;
   CO_CHECK_OK(co_await connect(team, id, request));
   co_return base::Done{};
-}
-
-// ---- leases
-
-// The lease ends `seconds` from now, or when the longest run is over.
-Outcome<base::Done> Fleet::lease(Entry& entry, std::int64_t seconds, bool may_shorten) {
-  Sandbox& sandbox = entry.sandbox;
-  const auto last_end = sandbox.started_at + Seconds(limits_.run_seconds_max);
-  if (clock_.wall() >= last_end)
-    return refuse(400, "the sandbox has run for the longest time allowed");
-  const auto end = std::min(clock_.wall() + Seconds(seconds), last_end);
-  if (!may_shorten && end <= sandbox.end_at) return base::Done{};
-  const auto before = sandbox.end_at;
-  sandbox.end_at = end;
-  if (const auto saved = records_.save(sandbox); !saved) {
-    sandbox.end_at = before;
-    return refuse(503, "the provider cannot write its state: " + saved.error().message);
-  }
-  leases_.set(sandbox.id, clock_.now() + (end - clock_.wall()));
-  leases_changed_.notify_all();
-  return base::Done{};
-}
-
-Outcome<base::Done> Fleet::set_timeout(const std::string& team, const std::string& id,
-                                       std::int64_t seconds) {
-  const auto entry = find_own(team, id);
-  if (!entry) return not_found(id);
-  const Phase phase = entry->sandbox.phase;
-  if (phase == Phase::kRunning) return lease(*entry, seconds, true);
-  if (phase == Phase::kPausing || phase == Phase::kKilling)
-    return refuse(409, "Sandbox \"" + id + "\" is " + std::string(to_word(phase)));
-  return not_found(id);
-}
-
-Outcome<base::Done> Fleet::refresh(const std::string& team, const std::string& id,
-                                   std::int64_t seconds) {
-  const auto entry = find_own(team, id);
-  if (!entry || entry->sandbox.phase != Phase::kRunning) return set_timeout(team, id, seconds);
-  return lease(*entry, seconds, false);
-}
-
-void Fleet::expire_due() {
-  for (const auto& id : leases_.take_due(clock_.now())) {
-    const auto found = entries_.find(id);
-    if (found == entries_.end() || found->second->sandbox.phase != Phase::kRunning) continue;
-    tasks_.spawn(expire(found->second));
-  }
-}
-
-aio::Task<> Fleet::expire(EntryPtr entry) {
-  const std::string id = entry->sandbox.id;
-  if (entry->sandbox.phase != Phase::kRunning) co_return;
-  base::log::info("a sandbox's time is over",
-                  {{"sandbox", id}, {"then", entry->sandbox.auto_pause ? "pause" : "kill"}});
-  const auto ended = entry->sandbox.auto_pause ? co_await do_pause(entry) : co_await do_kill(entry);
-  if (!ended && entry->sandbox.phase == Phase::kRunning) {
-    leases_.set(id, clock_.now() + kRetry);
-    leases_changed_.notify_all();
-  }
-}
-
-aio::Task<> Fleet::keep_leases() {
-  for (;;) {
-    expire_due();
-    const auto next = leases_.next();
-    const auto wait = next ? *next - clock_.now() : base::Milliseconds(3'600'000);
-    co_await aio::race(leases_changed_.wait(), aio::sleep_for(wait));
-  }
-}
-
-aio::Task<> Fleet::bury_dead() {
-  for (;;) {
-    co_await aio::sleep_for(kLookForDead);
-    std::vector<BoxRecord> running;
-    for (const auto& [id, entry] : entries_)
-      if (entry->sandbox.phase == Phase::kRunning) running.push_back(*entry->sandbox.box);
-    if (running.empty()) continue;
-    for (const auto& id : co_await host_.dead_of(std::move(running))) {
-      const auto found = entries_.find(id);
-      if (found == entries_.end() || found->second->sandbox.phase != Phase::kRunning) continue;
-      base::log::warn("a sandbox's init ended by itself", {{"sandbox", id}});
-      const auto entry = found->second;
-      (void)co_await do_kill(entry);
-    }
-  }
-}
-
-// ---- starting again
-
-aio::Task<> Fleet::adopt() {
-  std::size_t adopted = 0;
-  for (auto& sandbox : records_.load()) {
-    const std::string id = sandbox.id;
-    if (co_await adopt_one(std::move(sandbox)))
-      ++adopted;
-    else
-      records_.remove(id);
-  }
-  std::vector<BoxRecord> known;
-  for (const auto& [id, entry] : entries_) known.push_back(*entry->sandbox.box);
-  for (const auto& id : co_await host_.destroy_unknown(std::move(known)))
-    base::log::warn("a box that no record names was destroyed", {{"box", id}});
-  if (adopted > 0) base::log::info("sandboxes taken over", {{"count", adopted}});
-}
-
-// False when it is gone, or was never finished: its box is destroyed with the unknown ones.
-aio::Task<bool> Fleet::adopt_one(Sandbox sandbox) {
-  if (!sandbox.box || sandbox.phase == Phase::kStarting || sandbox.phase == Phase::kKilling)
-    co_return false;
-  std::vector<BoxRecord> boxes(1, *sandbox.box);
-  if (!(co_await host_.dead_of(std::move(boxes))).empty()) {
-    base::log::warn("a sandbox died while the server was away", {{"sandbox", sandbox.id}});
-    co_return false;
-  }
-  if (sandbox.phase == Phase::kRunning) {
-    if (co_await host_.frozen(*sandbox.box) && !co_await host_.thaw(*sandbox.box)) co_return false;
-    leases_.set(sandbox.id, clock_.now() + (sandbox.end_at - clock_.wall()));
-  } else {
-    if (!co_await host_.frozen(*sandbox.box) && !co_await host_.freeze(*sandbox.box))
-      co_return false;
-    if (sandbox.phase == Phase::kPausing) sandbox.end_at = clock_.wall();
-    sandbox.phase = Phase::kPaused;
-    save(sandbox);
-  }
-  const std::string id = sandbox.id;
-  entries_[id] = std::make_shared<Entry>(std::move(sandbox), executor_);
-  co_return true;
 }
 
 }  // namespace local_e2b

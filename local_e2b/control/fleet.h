@@ -36,8 +36,9 @@ class Fleet {
   aio::Task<> adopt();
   // Ends or pauses sandboxes whose time is over, for ever.
   aio::Task<> keep_leases();
-  // Looks every second for boxes that died by themselves, and removes their sandboxes.
-  aio::Task<> bury_dead();
+  // Looks every second at the boxes: cuts logs that have grown, and removes the sandboxes of those
+  // that died by themselves.
+  aio::Task<> tend_boxes();
   void expire_due();
 
   aio::Task<Outcome<Sandbox>> create(std::string team, CreateRequest request);
@@ -77,18 +78,30 @@ class Fleet {
     aio::Condition changed;
   };
   using EntryPtr = std::shared_ptr<Entry>;
-  // Held while something is done to a box, also when who asked for it is cancelled meanwhile.
+  // How many deeds on boxes are under way.
+  struct Work {
+    explicit Work(aio::Executor executor) : done(std::move(executor)) {}
+    std::size_t count = 0;
+    aio::Condition done;
+  };
+  // Held while something is done to a box, also when who asked for it is cancelled meanwhile. A
+  // deed that is dropped with the loop may be dropped after the fleet.
   class Busy {
    public:
-    explicit Busy(std::size_t& count) : count_(count) { ++count_; }
-    ~Busy() { --count_; }
+    explicit Busy(std::shared_ptr<Work> work) : work_(std::move(work)) { ++work_->count; }
+    ~Busy() {
+      if (--work_->count == 0) work_->done.notify_all();
+    }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
 
    private:
-    std::size_t& count_;
+    const std::shared_ptr<Work> work_;
   };
   using Deed = aio::Task<Outcome<base::Done>>;
+
+  // Before a kill or an automatic pause that failed is tried again.
+  static constexpr base::Milliseconds kRetry{10'000};
 
   EntryPtr find_own(const std::string& team, const std::string& id) const;
   std::size_t occupied() const;
@@ -107,6 +120,7 @@ class Fleet {
   aio::Task<bool> adopt_one(Sandbox sandbox);
   aio::Task<> expire(EntryPtr entry);
   aio::Task<> retry_kill(EntryPtr entry);
+  aio::Task<> end(EntryPtr entry);
   void start_run(Sandbox& sandbox, std::int64_t timeout_seconds);
   Outcome<base::Done> lease(Entry& entry, std::int64_t seconds, bool may_shorten);
 
@@ -118,8 +132,8 @@ class Fleet {
   const FleetLimits limits_;
   std::map<std::string, EntryPtr> entries_;
   Leases leases_;
-  std::size_t busy_ = 0;
   aio::Condition leases_changed_;
+  const std::shared_ptr<Work> work_;
   aio::TaskGroup tasks_;
 };
 

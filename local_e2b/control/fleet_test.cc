@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "libs/base/crypto.h"
+#include "libs/aio/testing/run.h"
 #include "libs/base/testing/fake_clock.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "local_e2b/control/testing/fake_box_host.h"
 
 namespace local_e2b {
@@ -16,11 +17,8 @@ using ::testing::HasSubstr;
 
 // A fleet over fake boxes; the clock stands unless it is moved.
 struct World {
-  explicit World(FleetLimits given = {},
-                 std::filesystem::path folder = std::filesystem::path(testing::TempDir()) /
-                                                ("fleet-" + base::random_hex(4)))
-      : folder(folder),
-        records(*Records::open(folder)),
+  explicit World(FleetLimits given = {})
+      : records(*Records::open(folder.path())),
         host(loop.executor()),
         connections(8),
         limits(given),
@@ -31,13 +29,9 @@ struct World {
   void restart() {
     fleet = std::make_unique<Fleet>(loop.executor(), host, records, connections, clock, limits);
   }
-  void run(aio::Task<> story) { loop.run(to_the_end(std::move(story))); }
-  static aio::Task<int> to_the_end(aio::Task<> story) {
-    co_await std::move(story);
-    co_return 0;
-  }
+  void run(aio::Task<> story) { aio::testing::run(loop, std::move(story)); }
 
-  std::filesystem::path folder;
+  base::TemporaryFolder folder;
   aio::Loop loop;
   base::FakeClock clock;
   Records records;

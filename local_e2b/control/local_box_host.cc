@@ -53,14 +53,19 @@ aio::Task<bool> LocalBoxHost::frozen(BoxRecord box) {
 aio::Task<std::vector<std::string>> LocalBoxHost::dead_of(std::vector<BoxRecord> boxes) {
   auto dead = co_await background_.run([this, boxes = std::move(boxes)] {
     std::vector<std::string> ids;
-    for (const auto& box : boxes) {
+    for (const auto& box : boxes)
       if (!boxes_.alive(box)) ids.push_back(box.id);
-      (void)boxes_.trim_log(box);  // Tried again at the next look.
-    }
     return wrap(std::move(ids));
   });
   if (!dead) co_return std::vector<std::string>();  // Not now: asked again soon.
   co_return *std::move(dead);
+}
+
+aio::Task<> LocalBoxHost::trim_logs(std::vector<BoxRecord> boxes) {
+  (void)co_await background_.run([this, boxes = std::move(boxes)] {
+    for (const auto& box : boxes) (void)boxes_.trim_log(box);  // Tried again at the next look.
+    return wrap(base::Done{});
+  });
 }
 
 aio::Task<std::vector<std::string>> LocalBoxHost::destroy_unknown(std::vector<BoxRecord> known) {

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
-#include "libs/base/crypto.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "local_e2b/control/testing/fake_box_host.h"
 
 namespace local_e2b {
@@ -20,11 +21,10 @@ using ::testing::HasSubstr;
 // The router on a loopback port; every port of every fake box is one small server that says hello
 // and, at /stream, never ends.
 struct World {
-  World()
-      : records(*Records::open(std::filesystem::path(testing::TempDir()) /
-                               ("router-" + base::random_hex(4)))),
+  explicit World(std::size_t idle_max = Connections::kIdleMax)
+      : records(*Records::open(folder.path())),
         host(loop.executor()),
-        connections(2),
+        connections(2, idle_max),
         fleet(loop.executor(), host, records, connections, clock, {}),
         faults(1),
         router(fleet, host, connections, faults),
@@ -46,12 +46,9 @@ struct World {
     (void)co_await exchange->write("first");
     co_await exchange->wait_for_disconnect();
   }
-  void run(aio::Task<> story) { loop.run(to_the_end(std::move(story))); }
-  static aio::Task<int> to_the_end(aio::Task<> story) {
-    co_await std::move(story);
-    co_return 0;
-  }
+  void run(aio::Task<> story) { aio::testing::run(loop, std::move(story)); }
 
+  base::TemporaryFolder folder;
   base::SystemClock clock;
   aio::Loop loop;
   Records records;
@@ -69,9 +66,13 @@ aio::Task<Sandbox> make(World& world,
   co_return *co_await world.fleet.create("red", std::move(request));
 }
 
-std::string get(const std::string& id, const std::string& path, const std::string& more = "") {
+std::string get_and_stay(const std::string& id, const std::string& path,
+                         const std::string& more = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nE2b-Sandbox-Id: " + id +
-         "\r\nE2b-Sandbox-Port: 80\r\nConnection: close\r\n" + more + "\r\n";
+         "\r\nE2b-Sandbox-Port: 80\r\n" + more + "\r\n";
+}
+std::string get(const std::string& id, const std::string& path, const std::string& more = "") {
+  return get_and_stay(id, path, "Connection: close\r\n" + more);
 }
 aio::Task<std::string> fetch(World& world, std::string request) {
   auto peer = co_await dial(world.port);
@@ -117,13 +118,52 @@ TEST(Router, CutsEveryConnectionOfASandboxThatIsPaused) {
   world.run(cuts(world));
 }
 
+aio::Task<> cuts_idle(World& world) {
+  const auto paused = co_await make(world);
+  const auto other = co_await make(world);
+  auto idle = co_await dial(world.port);
+  auto moved_on = co_await dial(world.port);
+  for (const auto& peer : {idle, moved_on}) {
+    co_await say(peer, get_and_stay(paused.id, "/"));
+    EXPECT_THAT(co_await hear_until(peer, "hello"), HasSubstr("200"));
+  }
+  co_await say(moved_on, get_and_stay(other.id, "/"));
+  EXPECT_THAT(co_await hear_until(moved_on, "hello"), HasSubstr("200"));
+  EXPECT_TRUE(co_await world.fleet.pause("red", paused.id));
+  EXPECT_EQ(co_await hear_all(idle), "<broken>");
+  co_await say(moved_on, get(other.id, "/"));
+  EXPECT_THAT(co_await hear_all(moved_on), HasSubstr("hello"));
+}
+TEST(Router, CutsAnIdleConnectionThatLastServedASandboxThatIsPaused) {
+  World world;
+  world.run(cuts_idle(world));
+}
+
+aio::Task<> remembers_few(World& world) {
+  const auto sandbox = co_await make(world);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")), HasSubstr("hello"));
+  EXPECT_LE(world.connections.idle(), 2u);
+  auto peer = co_await dial(world.port);
+  co_await say(peer, get_and_stay(sandbox.id, "/"));
+  EXPECT_THAT(co_await hear_until(peer, "hello"), HasSubstr("200"));
+  EXPECT_TRUE(co_await world.fleet.pause("red", sandbox.id));
+  EXPECT_EQ(co_await hear_all(peer), "<broken>");
+}
+TEST(Router, ForgetsConnectionsThatAreClosed) {
+  World world(2);
+  world.run(remembers_few(world));
+}
+
+aio::Task<> pause_only(World& world, std::string id) {
+  EXPECT_TRUE(co_await world.fleet.pause("red", std::move(id)));
+}
+
 aio::Task<> holds_back(World& world) {
   const auto sandbox = co_await make(world);
   world.host.hold("freeze");
   aio::TaskGroup group(world.loop.executor());
-  group.spawn([](World& world, std::string id) -> aio::Task<> {
-    EXPECT_TRUE(co_await world.fleet.pause("red", id));
-  }(world, sandbox.id));
+  group.spawn(pause_only(world, sandbox.id));
   while (world.host.waiting.empty()) co_await aio::sleep_for(base::Milliseconds(1));
   EXPECT_THAT(co_await fetch(world, get(sandbox.id, "/")), HasSubstr(" 409 "));
   world.host.release("freeze");

@@ -60,6 +60,7 @@ class FakeBoxHost final : public BoxHost {
       if (!boxes.contains(box.id)) dead.push_back(box.id);
     co_return dead;
   }
+  aio::Task<> trim_logs(std::vector<BoxRecord>) override { co_return; }
   aio::Task<std::vector<std::string>> destroy_unknown(std::vector<BoxRecord> known) override {
     std::set<std::string> kept;
     for (const auto& box : known) kept.insert(box.id);
