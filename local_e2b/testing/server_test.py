@@ -108,16 +108,19 @@ def test_a_server_killed_while_it_works_leaks_nothing():
 def test_sigterm_leaves_sandboxes_unless_told_otherwise():
     with provider_with() as provider:
         box = create(provider)
+        provider.program.kill()
+        provider.kill_on_exit = False
+        provider.start()
         assert provider.program.stop() == 0
         provider.start()
         assert run_inside(provider, box, "echo still here")[1] == "still here\n"
         assert provider.program.stop() == 0
-        provider.arguments = ("--kill-on-exit",)
+        provider.kill_on_exit = True
         provider.start()
         assert state_of(provider, box) == "running"
         assert provider.program.stop() == 0
         assert not boxes_on_disk(provider)
-        provider.arguments = ()
+        assert not world.cgroups_named(box)
         provider.start()
         assert not provider.sandboxes()
 
@@ -146,23 +149,58 @@ def stream_of(provider, box):
     return connection
 
 
+def idle_connection(provider, box):
+    """A raw connection that has carried one request and waits for the next."""
+    connection = socket.create_connection(("127.0.0.1", provider.ports[1]), timeout=30)
+    connection.sendall(f"GET /health HTTP/1.1\r\nHost: 49983-{box}.localhost\r\n\r\n".encode())
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 204"), answer
+    return connection
+
+
+def assert_reset(connection):
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionResetError:
+        return
+    raise AssertionError("the connection ended in peace")
+
+
 def test_a_pause_resets_every_connection():
     with provider_with() as provider:
         box = create(provider)
-        with stream_of(provider, box) as connection:
-            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        with stream_of(provider, box) as busy, idle_connection(provider, box) as idle:
+            assert busy.recv(100).startswith(b"HTTP/1.1 200")
             assert provider.ask("POST", f"/sandboxes/{box}/pause")[0] == 204
-            try:
-                while connection.recv(65536):
-                    pass
-                raise AssertionError("the connection ended in peace")
-            except ConnectionResetError:
-                pass
+            assert_reset(busy)
+            assert_reset(idle)
         connection = http.client.HTTPConnection("127.0.0.1", provider.ports[1], timeout=30)
         with contextlib.closing(connection):
             connection.request("GET", "/health", None, {"E2b-Sandbox-Id": box, "E2b-Sandbox-Port": "49983"})
             answer = connection.getresponse()
             assert answer.status == 502 and box in answer.read().decode()
+
+
+def test_the_log_of_a_sandbox_is_bounded():
+    with provider_with() as provider:
+        log = provider.state / "boxes" / create(provider) / "envd.log"
+        with open(log, "ab") as file:
+            file.write(b"x" * (2 << 20))
+        wait_until("the log to be cut", lambda: log.stat().st_size < 1 << 20, 10)
+
+
+def test_both_sides_tell_one_envd_version():
+    with provider_with() as provider:
+        box = create(provider)
+        connection = http.client.HTTPConnection("127.0.0.1", provider.ports[1], timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", "/health", None, {"E2b-Sandbox-Id": box, "E2b-Sandbox-Port": "49983"})
+            inside = connection.getresponse().getheader("X-Envd-Version")
+        assert inside and inside == provider.sandboxes()[box]["envdVersion"], inside
+        assert inside == provider.ask("GET", f"/sandboxes/{box}")[1]["envdVersion"]
 
 
 def refusal(*arguments):

@@ -3,6 +3,7 @@ ready files and ended by pid, and ways to look at what the machine still holds o
 
 import base64
 import contextlib
+import ctypes
 import http.client
 import json
 import os
@@ -19,6 +20,8 @@ import urllib.parse
 REPO = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77  # What ctest takes for "skipped" (SKIP_RETURN_CODE).
 OUTPUT_BYTES_MAX = 64 * 1024
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 
 
 def programs_folder():
@@ -50,10 +53,15 @@ def temporary_folder(name):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class Program:
-    """One child process with its output in a file. Whoever starts it ends it: use `with`, or stop()."""
+def _end_with_parent():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
-    def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0):
+
+class Program:
+    """One child process with its output in a file. Whoever starts it ends it: use `with`, or stop().
+    Should its parent be killed, it gets a SIGTERM, unless it is to outlive it."""
+
+    def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0, outlives_us=False):
         self.name, self.log, self.ready_file = name, pathlib.Path(log), ready_file
         if ready_file is not None:
             pathlib.Path(ready_file).unlink(missing_ok=True)
@@ -61,7 +69,8 @@ class Program:
             self.process = subprocess.Popen(
                 [str(programs_folder() / name), *map(str, arguments)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                env={**os.environ, **(env or {})}, start_new_session=True)
+                env={**os.environ, **(env or {})}, start_new_session=True,
+                preexec_fn=None if outlives_us else _end_with_parent)
         self.pid = self.process.pid
         if ready_file is not None:
             try:
@@ -113,9 +122,10 @@ class Program:
 
 
 class Provider:
-    """sandfleet-local-e2b on free ports of 127.0.0.1, with its state in one folder."""
+    """sandfleet-local-e2b on free ports of 127.0.0.1, with its state in one folder. SIGTERM ends its
+    sandboxes too, unless kill_on_exit is off when it starts."""
 
-    def __init__(self, folder, *arguments):
+    def __init__(self, folder, *arguments, outlives_us=False):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state = self.folder / "state"
@@ -124,8 +134,8 @@ class Provider:
             self.key_file.touch(0o600)
             self.key_file.write_text("e2b_" + secrets.token_hex(20) + "\n")
         self.key = self.key_file.read_text().strip()
-        self.arguments, self.ports = arguments, (0, 0)
-        self.program = None
+        self.arguments, self.ports, self.outlives_us = arguments, (0, 0), outlives_us
+        self.program, self.kill_on_exit = None, True
         self.start()
 
     def start(self):
@@ -134,7 +144,8 @@ class Provider:
         self.program = Program(
             "sandfleet-local-e2b", "--state", self.state, "--api-port", self.ports[0],
             "--data-port", self.ports[1], "--api-key-file", self.key_file, "--ready-file", ready,
-            *self.arguments, log=self.folder / "provider.log", ready_file=ready)
+            *self.arguments, *(["--kill-on-exit"] if self.kill_on_exit else []),
+            log=self.folder / "provider.log", ready_file=ready, outlives_us=self.outlives_us)
         self.api_url, self.data_url = _urls(ready.read_text())
         self.ports = tuple(urllib.parse.urlsplit(url).port for url in (self.api_url, self.data_url))
 
@@ -174,12 +185,11 @@ class Provider:
         return {"E2B_API_URL": self.api_url, "E2B_SANDBOX_URL": self.data_url, "E2B_API_KEY": self.key}
 
     def close(self):
-        """Kills what still runs in it, then stops it, so that a failed test leaves nothing."""
-        with contextlib.suppress(Exception):
-            if not self.program.alive():
-                self.start()
-            for each in self.sandboxes():
-                self.ask("DELETE", f"/sandboxes/{each}")
+        """Ends it and every sandbox of it, listed or half-made, so that a failed test leaves nothing."""
+        if not (self.program.alive() and self.kill_on_exit):
+            self.program.kill()
+            self.kill_on_exit = True
+            self.start()
         self.program.stop()
 
     def __enter__(self):
@@ -223,18 +233,18 @@ def run_inside(provider, sandbox_id, command, background=False):
 class Controller:
     """sandfleet-controller on a folder of manifests, and the CLI beside it."""
 
-    def __init__(self, folder, *arguments):
+    def __init__(self, folder, *arguments, outlives_us=False):
         self.folder = pathlib.Path(folder)
         self.manifests, self.state = self.folder / "manifests", self.folder / "state"
         self.manifests.mkdir(parents=True, exist_ok=True)
-        self.arguments, self.program = arguments, None
+        self.arguments, self.program, self.outlives_us = arguments, None, outlives_us
 
     def start(self):
         ready = self.folder / "ready"
         self.program = Program(
             "sandfleet-controller", "--manifests", self.manifests, "--state", self.state,
             "--metrics-port", "0", "--ready-file", ready, "--log-level", "debug", *self.arguments,
-            log=self.folder / "controller.log", ready_file=ready)
+            log=self.folder / "controller.log", ready_file=ready, outlives_us=self.outlives_us)
         return self
 
     def declare(self, name, text):
