@@ -20,6 +20,8 @@ constexpr std::size_t kChunkBytes = 256u << 10;
 struct OpenFile {
   base::Fd file;
   FileFacts facts;
+  DownloadPlan plan = {};
+  std::string whole = {};  // What the plan wants, when it fits in one chunk.
 };
 
 FileResult<OpenFile> open_file(const std::string& path) {
@@ -49,6 +51,16 @@ FileResult<std::string> read_at(int file, std::int64_t offset, std::int64_t leng
     bytes.resize(static_cast<std::size_t>(got));
     return bytes;
   }
+}
+
+FileResult<OpenFile> open_for(const DownloadAsk& ask, const std::string& path) {
+  TRY(OpenFile opened, open_file(path));
+  opened.plan = plan_download(ask, opened.facts);
+  const std::int64_t length = opened.plan.length;
+  if (length > 0 && static_cast<std::size_t>(length) <= kChunkBytes) {
+    TRY(opened.whole, read_at(opened.file.get(), opened.plan.offset, length, path));
+  }
+  return opened;
 }
 
 DownloadAsk ask_of(const aio::HttpHead& head) {
@@ -106,17 +118,8 @@ aio::Task<> send_in_parts(std::shared_ptr<Daemon> daemon, Exchange exchange, int
   static_cast<void>(co_await exchange->finish());
 }
 
-aio::Task<> send_at_once(Exchange exchange, int file, DownloadPlan plan, std::string path,
+aio::Task<> send_at_once(Exchange exchange, DownloadPlan plan, std::string body,
                          aio::HttpFields fields) {
-  std::string body;
-  if (plan.length > 0) {
-    auto bytes = read_at(file, plan.offset, plan.length, path);
-    if (!bytes) {
-      co_await reply_error(exchange, rest_status(bytes.error()), bytes.error().message);
-      co_return;
-    }
-    body = *std::move(bytes);
-  }
   if (plan.gzip) {
     Gzip gzip;
     body = gzip.add(body);
@@ -132,13 +135,14 @@ aio::Task<> get_files(std::shared_ptr<Daemon> daemon, Exchange exchange) {
   const auto ask = co_await admit_file_request(daemon, exchange, "read");
   if (!ask) co_return;
   const std::string path = ask->path;
-  const auto opened = co_await daemon->background.run([path] { return open_file(path); });
+  const DownloadAsk wanted = ask_of(exchange->head());
+  auto opened = co_await daemon->background.run([wanted, path] { return open_for(wanted, path); });
   if (!opened) {
     co_await reply_error(exchange, rest_status(opened.error()), opened.error().message);
     co_return;
   }
   const FileFacts facts = opened->facts;
-  const DownloadPlan plan = plan_download(ask_of(exchange->head()), facts);
+  const DownloadPlan plan = opened->plan;
   if (plan.status == 406) {
     co_await reply_error(exchange, 406, "no acceptable encoding: identity and gzip are offered");
     co_return;
@@ -151,7 +155,7 @@ aio::Task<> get_files(std::shared_ptr<Daemon> daemon, Exchange exchange) {
   if (static_cast<std::size_t>(plan.length) > kChunkBytes) {
     co_await send_in_parts(daemon, exchange, file, plan, path, std::move(fields));
   } else {
-    co_await send_at_once(exchange, file, plan, path, std::move(fields));
+    co_await send_at_once(exchange, plan, std::move(opened->whole), std::move(fields));
   }
 }
 

@@ -24,15 +24,6 @@ std::string_view change_word(Change change) {
   return {};
 }
 
-base::Json event_json(const Watch& watch, const WatchEvent& event, bool with_entry,
-                      const Users& users) {
-  base::Json json = {{"name", event.name}, {"type", change_word(event.change)}};
-  if (!with_entry) return json;
-  if (const auto entry = stat_entry(watch.folder() + "/" + event.name, users))
-    json["entry"] = to_json(*entry);
-  return json;
-}
-
 RpcError lost_events(std::size_t count) {
   return {RpcCode::kResourceExhausted,
           std::to_string(count) +
@@ -44,16 +35,21 @@ struct WatchAsk {
   bool with_entry = false;
 };
 
-RpcResult<WatchAsk> begin_watch(const RpcCall& call) {
+aio::Task<RpcResult<WatchAsk>> begin_watch(const RpcCall& call) {
   const Message message(call.message);
-  TRY(const std::string path, path_at(call, "path"));
-  TRY(const auto recursive, message.boolean("recursive"));
-  TRY(const auto with_entry, message.boolean("includeEntry"));
-  TRY(const auto allow_network, message.boolean("allowNetworkMounts"));
-  auto watch = Watch::begin(call.daemon->executor, path, recursive.value_or(false),
-                            allow_network.value_or(false));
-  if (!watch) return rpc_error(watch.error());
-  return WatchAsk{*std::move(watch), with_entry.value_or(false)};
+  CO_TRY(const std::string path, path_at(call, "path"));
+  CO_TRY(const auto recursive, message.boolean("recursive"));
+  CO_TRY(const auto with_entry, message.boolean("includeEntry"));
+  CO_TRY(const auto allow_network, message.boolean("allowNetworkMounts"));
+  auto work = [path, recursive = recursive.value_or(false),
+               allow_network = allow_network.value_or(false)] {
+    return Watch::Folders::find(path, recursive, allow_network);
+  };
+  auto folders = co_await call.daemon->background.run(std::move(work));
+  if (!folders) co_return rpc_error(folders.error());
+  auto watch = std::make_shared<Watch>(call.daemon->executor, *std::move(folders));
+  call.daemon->watches.spawn(Watch::run(watch));
+  co_return WatchAsk{std::move(watch), with_entry.value_or(false)};
 }
 
 // Stops the watch however its stream ends.
@@ -62,9 +58,31 @@ struct Stopped {
   ~Stopped() { watch->stop(); }
 };
 
-aio::Task<bool> send_events(RpcReplies& replies, const WatchAsk& ask, const Users& users) {
-  for (const WatchEvent& event : ask.watch->take()) {
-    base::Json message = {{"filesystem", event_json(*ask.watch, event, ask.with_entry, users)}};
+// All events that the watch holds; what they happened to is looked at off the loop.
+aio::Task<RpcResult<std::vector<base::Json>>> take_events(std::shared_ptr<Daemon> daemon,
+                                                          WatchAsk ask) {
+  auto work = [daemon, ask, events = ask.watch->take()]() -> base::Result<std::vector<base::Json>> {
+    std::vector<base::Json> told;
+    for (const WatchEvent& event : events) {
+      base::Json json = {{"name", event.name}, {"type", change_word(event.change)}};
+      if (ask.with_entry)
+        if (const auto entry = stat_entry(ask.watch->folder() + "/" + event.name, daemon->users))
+          json["entry"] = to_json(*entry);
+      told.push_back(std::move(json));
+    }
+    return told;
+  };
+  auto told = co_await daemon->background.run(std::move(work));
+  if (!told) co_return RpcError(told.error());
+  co_return *std::move(told);
+}
+
+// False once nobody listens.
+aio::Task<RpcResult<bool>> send_events(RpcReplies& replies, std::shared_ptr<Daemon> daemon,
+                                       WatchAsk ask) {
+  CO_TRY(auto events, co_await take_events(std::move(daemon), std::move(ask)));
+  for (base::Json& event : events) {
+    base::Json message = {{"filesystem", std::move(event)}};
     const auto sent = co_await replies.send(std::move(message));
     if (!sent) co_return false;
   }
@@ -74,9 +92,8 @@ aio::Task<bool> send_events(RpcReplies& replies, const WatchAsk& ask, const User
 }  // namespace
 
 aio::Task<RpcResult<base::Done>> rpc_watch_dir(RpcCall call, RpcReplies& replies) {
-  CO_TRY(const WatchAsk ask, begin_watch(call));
+  CO_TRY(const WatchAsk ask, co_await begin_watch(call));
   const Stopped stopped{ask.watch};
-  call.daemon->watches.spawn(Watch::run(ask.watch));
   base::Json start = {{"start", base::Json::object()}};
   auto sent = co_await replies.send(std::move(start));
   base::Moment quiet_since = base::SystemClock().now();
@@ -88,7 +105,7 @@ aio::Task<RpcResult<base::Done>> rpc_watch_dir(RpcCall call, RpcReplies& replies
     if (call.deadline && now >= *call.deadline)
       co_return RpcError(RpcCode::kDeadlineExceeded, "the deadline of the call has passed");
     if (const std::size_t lost = ask.watch->take_lost()) co_return lost_events(lost);
-    const bool all_sent = co_await send_events(replies, ask, call.daemon->users);
+    CO_TRY(const bool all_sent, co_await send_events(replies, call.daemon, ask));
     if (!all_sent) break;
     if (now >= ping_at) {
       base::Json ping = {{"keepalive", base::Json::object()}};
@@ -105,8 +122,7 @@ aio::Task<RpcResult<base::Json>> rpc_create_watcher(RpcCall call) {
     co_return RpcError(RpcCode::kResourceExhausted, "there are already " +
                                                         std::to_string(Daemon::kWatchersMax) +
                                                         " watchers; remove some first");
-  CO_TRY(const WatchAsk ask, begin_watch(call));
-  daemon.watches.spawn(Watch::run(ask.watch));
+  CO_TRY(const WatchAsk ask, co_await begin_watch(call));
   // Whether entries are wanted is asked again with each poll, so it is part of the name.
   const std::string id = (ask.with_entry ? "we" : "w") + base::random_hex(12);
   daemon.watchers[id] = ask.watch;
@@ -118,14 +134,14 @@ aio::Task<RpcResult<base::Json>> rpc_get_watcher_events(RpcCall call) {
   const auto found = call.daemon->watchers.find(id.value_or(""));
   if (found == call.daemon->watchers.end())
     co_return RpcError(RpcCode::kNotFound, "no such watcher: " + id.value_or(""));
-  Watch& watch = *found->second;
-  if (const std::size_t lost = watch.take_lost()) {
-    static_cast<void>(watch.take());
+  WatchAsk ask{found->second, id->starts_with("we")};
+  if (const std::size_t lost = ask.watch->take_lost()) {
+    static_cast<void>(ask.watch->take());
     co_return lost_events(lost);
   }
+  CO_TRY(auto events, co_await take_events(call.daemon, std::move(ask)));
   base::Json reply = base::Json::object();
-  for (const WatchEvent& event : watch.take())
-    reply["events"].push_back(event_json(watch, event, id->starts_with("we"), call.daemon->users));
+  if (!events.empty()) reply["events"] = std::move(events);
   co_return reply;
 }
 

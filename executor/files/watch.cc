@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "executor/files/staging.h"
+#include "libs/base/folder.h"
 
 namespace executor {
 namespace {
@@ -44,57 +45,58 @@ std::string join(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-Watch::Watch(aio::Executor executor, std::string folder, bool recursive, base::Fd inotify)
-    : folder_(std::move(folder)),
+Watch::Folders::Folders(std::string top, bool recursive, base::Fd inotify)
+    : top_(std::move(top)),
       recursive_(recursive),
-      inotify_(inotify.get()),
-      stream_(aio::Stream::over(executor, std::move(inotify), base::Fd())),
-      arrived_(executor) {}
+      inotify_(std::move(inotify)),
+      descriptor_(inotify_.get()) {}
 
-FileResult<std::shared_ptr<Watch>> Watch::begin(aio::Executor executor, const std::string& folder,
-                                                bool recursive, bool allow_network) {
+FileResult<Watch::Folders> Watch::Folders::find(const std::string& top, bool recursive,
+                                                bool allow_network) {
   struct stat found{};
-  if (::stat(folder.c_str(), &found) != 0) return FileError("watch", folder, errno);
-  if (!S_ISDIR(found.st_mode)) return FileError("watch", folder, ENOTDIR);
-  if (!allow_network && on_network(folder)) return FileError("watch", folder, ENOTSUP);
+  if (::stat(top.c_str(), &found) != 0) return FileError("watch", top, errno);
+  if (!S_ISDIR(found.st_mode)) return FileError("watch", top, ENOTDIR);
+  if (!allow_network && on_network(top)) return FileError("watch", top, ENOTSUP);
   base::Fd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  if (!inotify) return FileError("watch", folder, errno);
-  std::shared_ptr<Watch> watch(new Watch(executor, folder, recursive, std::move(inotify)));
-  if (const auto added = watch->add_folder(""); !added) return added.error();
-  if (recursive) watch->add_tree("", false);
-  return watch;
+  if (!inotify) return FileError("watch", top, errno);
+  Folders folders(top, recursive, std::move(inotify));
+  CHECK_OK(folders.add(""));
+  std::vector<std::string> met;
+  if (recursive) folders.add_below("", met);
+  return folders;
 }
 
-FileResult<base::Done> Watch::add_folder(const std::string& relative) {
-  const std::string path = join(folder_, relative);
-  if (folders_.size() >= kFoldersMax) return FileError("watch", path, ENOSPC);
+FileResult<base::Done> Watch::Folders::add(const std::string& relative) {
+  const std::string path = join(top_, relative);
+  if (relative_.size() >= kFoldersMax) return FileError("watch", path, ENOSPC);
   // The first folder may be reached through a link; below it links are not followed.
   const std::uint32_t mask = relative.empty() ? kMask : kMask | IN_DONT_FOLLOW;
-  const int watched = ::inotify_add_watch(inotify_, path.c_str(), mask);
+  const int watched = ::inotify_add_watch(descriptor_, path.c_str(), mask);
   if (watched < 0) return FileError("watch", path, errno);
-  folders_[watched] = relative;
+  relative_[watched] = relative;
   return base::Done{};
 }
 
-// Watches the folders below. What a folder held before it was watched would be missed, so for a new
-// one it is told here.
-void Watch::add_tree(const std::string& relative, bool tell) {
-  std::error_code failed;
-  for (fs::directory_iterator at(join(folder_, relative), failed), end; !failed && at != end;
-       at.increment(failed)) {
-    const std::string name = at->path().filename().string();
+void Watch::Folders::add_below(const std::string& relative, std::vector<std::string>& met) {
+  for (const fs::path& entry : base::entries_of(join(top_, relative))) {
+    const std::string name = entry.filename().string();
     if (is_staged_name(name)) continue;
     const std::string below = join(relative, name);
-    if (tell) put(below, Change::kCreated);
+    met.push_back(below);
     std::error_code unknown;
-    if (!fs::is_directory(at->symlink_status(unknown))) continue;
-    if (add_folder(below)) {
-      add_tree(below, tell);
+    if (!fs::is_directory(fs::symlink_status(entry, unknown))) continue;
+    if (add(below)) {
+      add_below(below, met);
     } else {
       ++lost_;
     }
   }
 }
+
+Watch::Watch(aio::Executor executor, Folders folders)
+    : folders_(std::move(folders)),
+      stream_(aio::Stream::over(executor, std::move(folders_.inotify_), base::Fd())),
+      arrived_(executor) {}
 
 aio::Task<> Watch::run(std::shared_ptr<Watch> watch) {
   alignas(inotify_event) char bytes[64 << 10];
@@ -128,10 +130,10 @@ void Watch::handle(int watched, std::uint32_t mask, std::uint32_t cookie, const 
     ++lost_;
     return;
   }
-  const auto folder = folders_.find(watched);
-  if (folder == folders_.end()) return;
+  const auto folder = folders_.relative_.find(watched);
+  if (folder == folders_.relative_.end()) return;
   if (mask & IN_IGNORED) {
-    folders_.erase(folder);
+    folders_.relative_.erase(folder);
     return;
   }
   // A folder's own events also come from its parent, under its name.
@@ -142,7 +144,7 @@ void Watch::handle(int watched, std::uint32_t mask, std::uint32_t cookie, const 
     if (mask & IN_MOVED_FROM) staged_[cookie] = name;
     return;
   }
-  if (mask & (IN_MODIFY | IN_ATTRIB) && is_nameless(name, join(folder_, path))) return;
+  if (mask & (IN_MODIFY | IN_ATTRIB) && is_nameless(name, join(folders_.top_, path))) return;
   if (mask & IN_MOVED_TO) {
     const auto staged = staged_.extract(cookie);
     const bool replaces = staged && staged_name_replaces(staged.mapped());
@@ -158,7 +160,15 @@ void Watch::handle(int watched, std::uint32_t mask, std::uint32_t cookie, const 
   if (mask & IN_MOVED_FROM) put(path, Change::kRenamed);
   if (mask & IN_ATTRIB) put(path, Change::kMode);
   const bool new_folder = mask & IN_ISDIR && mask & (IN_CREATE | IN_MOVED_TO);
-  if (new_folder && recursive_ && add_folder(path)) add_tree(path, true);
+  if (new_folder && folders_.recursive_) add_new(path);
+}
+
+// What a new folder held before it was watched would be missed, so it is told here.
+void Watch::add_new(const std::string& relative) {
+  if (!folders_.add(relative)) return;
+  std::vector<std::string> met;
+  folders_.add_below(relative, met);
+  for (const std::string& name : met) put(name, Change::kCreated);
 }
 
 void Watch::put(const std::string& name, Change change) {

@@ -34,11 +34,12 @@ aio::Task<int> collect(aio::Loop& loop, std::shared_ptr<Watch> watch, WatchEvent
 std::vector<WatchEvent> changes(const Scratch& scratch, bool recursive, WatchEvent last,
                                 const std::function<void()>& change) {
   aio::Loop loop;
-  const auto watch = Watch::begin(loop.executor(), scratch.path(), recursive, true);
-  EXPECT_TRUE(watch.ok()) << watch.error().message;
+  auto folders = Watch::Folders::find(scratch.path(), recursive, true);
+  EXPECT_TRUE(folders.ok()) << folders.error().message;
+  const auto watch = std::make_shared<Watch>(loop.executor(), *std::move(folders));
   change();
   std::vector<WatchEvent> events;
-  loop.run(collect(loop, *watch, last, events));
+  loop.run(collect(loop, watch, last, events));
   return events;
 }
 
@@ -102,24 +103,24 @@ aio::Task<int> overflow(aio::Loop& loop, std::shared_ptr<Watch> watch, std::size
 TEST(Watch, HoldsABoundedNumberOfEventsAndSaysThatSomeAreLost) {
   Scratch scratch;
   aio::Loop loop;
-  const auto watch = Watch::begin(loop.executor(), scratch.path(), false, true);
-  ASSERT_TRUE(watch.ok());
+  auto folders = Watch::Folders::find(scratch.path(), false, true);
+  ASSERT_TRUE(folders.ok());
+  const auto watch = std::make_shared<Watch>(loop.executor(), *std::move(folders));
   for (std::size_t i = 0; i < Watch::kEventsMax / 2 + 10; ++i) {
     std::ofstream(scratch / "file") << "x";
     fs::remove(scratch / "file");
   }
   std::size_t lost = 0;
-  loop.run(overflow(loop, *watch, lost));
+  loop.run(overflow(loop, watch, lost));
   EXPECT_GT(lost, 0u);
-  EXPECT_EQ((*watch)->take().size(), Watch::kEventsMax);
+  EXPECT_EQ(watch->take().size(), Watch::kEventsMax);
 }
 
 TEST(Watch, RefusesWhatIsNoFolder) {
   Scratch scratch;
   scratch.write("file", "");
-  aio::Loop loop;
   const auto why = [&](std::string_view name) {
-    return Watch::begin(loop.executor(), scratch / name, false, true).error().error_number;
+    return Watch::Folders::find(scratch / name, false, true).error().error_number;
   };
   EXPECT_EQ(why("none"), ENOENT);
   EXPECT_EQ(why("file"), ENOTDIR);

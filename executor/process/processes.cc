@@ -13,7 +13,9 @@ Processes::Processes(aio::Executor executor, std::optional<Groups> groups)
 
 base::Result<Begun> Processes::start(Command command, Launch launch_as,
                                      std::optional<base::Milliseconds> lifetime) {
-  if (running().size() >= kRunningMax)
+  const auto running = std::count_if(started_.begin(), started_.end(),
+                                     [](const Started& one) { return one.process->running(); });
+  if (static_cast<std::size_t>(running) >= kRunningMax)
     return base::error(base::ErrorCode::kRateLimited, "already ", std::to_string(kRunningMax),
                        " commands run; end some first");
   std::optional<std::filesystem::path> group;
@@ -42,10 +44,14 @@ base::Result<Begun> Processes::start(Command command, Launch launch_as,
 aio::Task<> Processes::look_after(std::shared_ptr<Process> process) {
   co_await process->run();
   if (groups_) groups_->remove_empty();
+  const Process* ended = process.get();
+  const std::weak_ptr<Process> kept =
+      std::move(process);  // Surplus ones are not kept for the wait.
   forget_surplus();
   co_await aio::sleep_for(kEndKept);
   if (groups_) groups_->remove_empty();
-  started_.remove_if([&](const Started& one) { return one.process == process; });
+  if (kept.expired()) co_return;
+  started_.remove_if([&](const Started& one) { return one.process.get() == ended; });
 }
 
 aio::Task<> Processes::end_in_time(std::weak_ptr<Process> weak, base::Milliseconds lifetime) {

@@ -1,10 +1,13 @@
 #include "executor/users/users.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
+#include <tuple>
 
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
@@ -67,31 +70,64 @@ bool may_switch_users() {
   return mapped > 1;
 }
 
+namespace {
+
+// What the lines of one file say, read anew when the file is another than before.
+template <typename Row>
+class Table {
+ public:
+  using Rows = std::shared_ptr<const std::vector<Row>>;
+  using Parser = std::vector<Row> (*)(std::string_view);
+
+  Table(std::filesystem::path file, Parser parse) : file_(std::move(file)), parse_(parse) {}
+
+  Rows rows() {
+    const std::lock_guard lock(mutex_);
+    struct stat found{};
+    const bool there = ::stat(file_.c_str(), &found) == 0;
+    const Version version{found.st_dev, found.st_ino, found.st_size, found.st_mtim.tv_sec,
+                          found.st_mtim.tv_nsec};
+    if (rows_ && there && version == version_) return rows_;
+    const auto text = base::read_file(file_, kEtcFileBytesMax);
+    version_ = version;
+    rows_ = std::make_shared<const std::vector<Row>>(text ? parse_(*text) : std::vector<Row>{});
+    return rows_;
+  }
+
+ private:
+  using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
+
+  const std::filesystem::path file_;
+  const Parser parse_;
+  std::mutex mutex_;
+  Version version_;
+  Rows rows_;
+};
+
+}  // namespace
+
+struct Users::Tables {
+  explicit Tables(const std::filesystem::path& etc)
+      : users(etc / "passwd", parse_passwd), groups(etc / "group", parse_groups) {}
+  Table<User> users;
+  Table<Group> groups;
+};
+
 Users::Users(std::filesystem::path etc, bool may_switch)
-    : etc_(std::move(etc)), may_switch_(may_switch) {}
-
-std::vector<User> Users::users() const {
-  const auto text = base::read_file(etc_ / "passwd", kEtcFileBytesMax);
-  return text ? parse_passwd(*text) : std::vector<User>{};
-}
-
-std::vector<Group> Users::groups() const {
-  const auto text = base::read_file(etc_ / "group", kEtcFileBytesMax);
-  return text ? parse_groups(*text) : std::vector<Group>{};
-}
+    : tables_(std::make_shared<Tables>(etc)), may_switch_(may_switch) {}
 
 base::Result<User> Users::find(std::string_view name) const {
-  const auto known = users();
-  const auto found =
-      std::find_if(known.begin(), known.end(), [&](const User& user) { return user.name == name; });
+  const auto users = tables_->users.rows();
+  const auto found = std::find_if(users->begin(), users->end(),
+                                  [&](const User& user) { return user.name == name; });
   if (!may_switch_) {
     const User self = current();
-    if (found != known.end() || name == self.name) return self;
+    if (found != users->end() || name == self.name) return self;
   }
-  if (found == known.end())
+  if (found == users->end())
     return base::error(base::ErrorCode::kDenied, "no user is called '", name, "'");
   User user = *found;
-  for (const Group& group : groups())
+  for (const auto groups = tables_->groups.rows(); const Group& group : *groups)
     if (group.gid != user.gid && std::count(group.members.begin(), group.members.end(), user.name))
       user.groups.push_back(group.gid);
   return user;
@@ -105,7 +141,7 @@ User Users::current() const {
             from_environment("HOME", "/"),
             "/bin/sh",
             {::getegid()}};
-  for (const User& user : users()) {
+  for (const auto users = tables_->users.rows(); const User& user : *users) {
     if (user.uid != uid) continue;
     self.name = user.name;
     self.shell = user.shell;
@@ -117,19 +153,19 @@ User Users::current() const {
 }
 
 std::string Users::usual() const {
-  for (const User& user : users())
+  for (const auto users = tables_->users.rows(); const User& user : *users)
     if (user.name == "user") return user.name;
   return current().name;
 }
 
 std::string Users::name_of_user(uid_t uid) const {
-  for (const User& user : users())
+  for (const auto users = tables_->users.rows(); const User& user : *users)
     if (user.uid == uid) return user.name;
   return std::to_string(uid);
 }
 
 std::string Users::name_of_group(gid_t gid) const {
-  for (const Group& group : groups())
+  for (const auto groups = tables_->groups.rows(); const Group& group : *groups)
     if (group.gid == gid) return group.name;
   return std::to_string(gid);
 }

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,9 @@ bool may_switch_users();
 
 class Users {
  public:
-  // `etc` holds passwd and group, read anew at each look-up: a command may have added a user.
-  // Without `may_switch`, each known name stands for whom this process runs as.
+  // `etc` holds passwd and group. Each look-up sees whether they have changed, for a command may
+  // have added a user, and reads only then. Without `may_switch`, each known name stands for whom
+  // this process runs as.
   Users(std::filesystem::path etc, bool may_switch);
 
   // kDenied when there is no such user.
@@ -54,10 +56,9 @@ class Users {
   std::string name_of_group(gid_t gid) const;  // The number when it has no name.
 
  private:
-  std::vector<User> users() const;
-  std::vector<Group> groups() const;
+  struct Tables;
 
-  std::filesystem::path etc_;
+  std::shared_ptr<Tables> tables_;  // Safe to use from several threads.
   bool may_switch_;
 };
 

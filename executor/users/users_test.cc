@@ -35,6 +35,18 @@ TEST(Users, AreReadFromPasswdAndGroup) {
   EXPECT_EQ(users.name_of_group(4242), "4242");
 }
 
+TEST(Users, AreSeenOnceTheFileHasChanged) {
+  Scratch etc;
+  etc.write("passwd", kPasswd);
+  const Users users(etc.path(), true);
+  EXPECT_EQ(users.name_of_user(7), "7");
+  EXPECT_EQ(users.name_of_group(7), "7") << "there is no group file yet";
+  etc.write("passwd", std::string(kPasswd) + "late:x:7:7::/:/bin/sh\n");
+  etc.write("group", "late:x:7:\n");
+  EXPECT_EQ(users.name_of_user(7), "late");
+  EXPECT_EQ(users.name_of_group(7), "late");
+}
+
 TEST(Users, SkipLinesThatMakeNoSense) {
   EXPECT_EQ(parse_passwd(kPasswd).size(), 2u);
   EXPECT_EQ(parse_groups(kGroups).size(), 3u);
