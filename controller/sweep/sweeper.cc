@@ -68,9 +68,13 @@ void Sweeper::prune_releases(const std::string& provider, const std::set<std::st
   if (!releases) return;
   for (const auto& release : *releases) {
     const std::string& id = release.sandbox_id;
+    if (listed.contains(id)) {  // No look of its own: one list is all that a steady fleet costs.
+      release_misses_.erase(id);
+      continue;
+    }
     const auto info = cloud.get(id, stop);
     if (!info) continue;
-    if (listed.contains(id) || info->value) {
+    if (info->value) {
       release_misses_.erase(id);
     } else if (++release_misses_[id] >= kMissesToPrune && store_.remove_release(provider, id)) {
       release_misses_.erase(id);

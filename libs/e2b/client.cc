@@ -376,7 +376,7 @@ void Client::Api::ask_for(const Ask& ask, const Call& call, std::string_view wha
                           const Finish& finish, std::function<void(net::Response)> then) const {
   auto made = request(call);
   if (!made) return finish(made.error());
-  ask(*std::move(made), [this, what = std::string(what), finish, then](net::Reply reply) {
+  ask(*std::move(made), [what = std::string(what), finish, then](net::Reply reply) {
     if (!reply) return finish(net::error_of(what, reply.error()));
     then(*std::move(reply));
   });
