@@ -47,10 +47,13 @@ if [ -f "$2" ] && [ ! -L "$2" ]; then sha256sum "$2" 2>/dev/null || echo unknown
 
 // As root: ends every executor of ours but envd. $1: its path.
 constexpr char kEndAll[] = R"sh(for p in /proc/[0-9]*; do
-  case "$(readlink "$p/exe" 2>/dev/null)" in "$1"*) ;
-; *) continue ;
-; esac
-  case "$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null)" in *" --envd"*) continue ;; esac
+  case "$(readlink "$p/exe" 2>/dev/null)" in
+    "$1" | "$1 (deleted)") ;;
+    *) continue ;;
+  esac
+  case "$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null)" in
+    *" --envd"*) continue ;;
+  esac
   kill -9 "${p#/proc/}" 2>/dev/null
 done
 exit 0

@@ -2,12 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <map>
 
 #include "libs/base/crypto.h"
 
 namespace controller {
 namespace {
+
+// Whether a shell would take the script.
+bool parses(const std::string& script) {
+  FILE* shell = ::popen("sh -n", "w");
+  if (!shell) return false;
+  const bool given = std::fputs(script.c_str(), shell) >= 0;
+  return ::pclose(shell) == 0 && given;
+}
 
 // The inside of a sandbox, as far as preparation touches it: files, one executor, a script runner
 // that knows our scripts by what they do. It can die before any of its steps.
@@ -55,6 +64,7 @@ class FakeInside final : public envd::Sandbox {
                                    std::stop_token) override {
     if (!step()) return gone();
     const std::string& text = command.argv.at(2);
+    EXPECT_TRUE(parses(text)) << text;
     if (text.starts_with("id ")) return envd::Finished{.output = "1000\n1000\n"};
     EXPECT_EQ(command.user, "root");
     if (text.starts_with("chmod 0755")) executable.insert({command.argv.at(4), true});
@@ -70,6 +80,7 @@ class FakeInside final : public envd::Sandbox {
                                     std::stop_token) override {
     if (!step()) return gone();
     EXPECT_EQ(command.user, "");
+    EXPECT_TRUE(parses(command.argv.at(2))) << command.argv.at(2);
     for (const auto& argument : command.argv)
       EXPECT_EQ(argument.find("6b6b"), argument.npos) << "keys travel on stdin only";
     EXPECT_NE(input.find("6b6b"), input.npos);
