@@ -22,23 +22,25 @@ Readiness readiness(const std::vector<api::Condition>& conditions) {
 
 }  // namespace
 
-std::string to_text(const Table& table) {
-  std::vector<std::size_t> widths(table.headings.size(), 0);
+std::string to_text(const Table& table) { return Columns().print(table); }
+
+std::string Columns::print(const Table& table) {
+  const bool first = widths_.empty();
+  widths_.resize(table.headings.size(), 0);
   const auto measure = [&](const std::vector<std::string>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].size());
   };
   measure(table.headings);
   for (const auto& row : table.rows) measure(row);
   std::string text;
-  const auto print = [&](const std::vector<std::string>& row) {
+  const auto add = [&](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool last = i + 1 == row.size();
-      text += base::on_one_line(row[i]);
-      text += last ? "\n" : std::string(widths[i] - row[i].size() + 3, ' ');
+      text += row[i] + (last ? "\n" : std::string(widths_[i] - row[i].size() + 3, ' '));
     }
   };
-  if (!table.headings.empty() && !table.headings[0].empty()) print(table.headings);
-  for (const auto& row : table.rows) print(row);
+  if (first && !table.headings.empty() && !table.headings[0].empty()) add(table.headings);
+  for (const auto& row : table.rows) add(row);
   return text;
 }
 

@@ -16,6 +16,15 @@ struct Table {
 };
 std::string to_text(const Table& table);
 
+// Tables under one another that read as one: headings once, columns never narrower than before.
+class Columns {
+ public:
+  std::string print(const Table& table);
+
+ private:
+  std::vector<std::size_t> widths_;  // Empty before the first.
+};
+
 struct Layout {
   bool wide = false;
   bool spaces = false;  // A column for the namespace.

@@ -70,22 +70,25 @@ Result<base::Done> check_all_found(const Call& call, const std::vector<Resource>
   return base::Done{};
 }
 
-std::string print(const Call& call, const Table& table, const base::Json& document) {
+std::string print(const Call& call, Columns& columns, const Table& table,
+                  const base::Json& document) {
   if (call.options.output == "json") return base::to_text(document, 2) + "\n";
   if (call.options.output == "yaml") return to_yaml(document);
-  return to_text(table);
+  return columns.print(table);
 }
 
 Layout layout_of(const Call& call) {
   return {.wide = call.options.output == "wide", .spaces = call.options.all_spaces};
 }
 
-std::string print(const Call& call, const std::vector<api::Sandbox>& found, bool single) {
-  return print(call, sandbox_table(found, layout_of(call), call.terminal.clock.wall()),
+std::string print(const Call& call, Columns& columns, const std::vector<api::Sandbox>& found,
+                  bool single) {
+  return print(call, columns, sandbox_table(found, layout_of(call), call.terminal.clock.wall()),
                to_document(found, single));
 }
-std::string print(const Call& call, const std::vector<api::SandboxProvider>& found, bool single) {
-  return print(call, provider_table(found, layout_of(call), call.terminal.clock.wall()),
+std::string print(const Call& call, Columns& columns,
+                  const std::vector<api::SandboxProvider>& found, bool single) {
+  return print(call, columns, provider_table(found, layout_of(call), call.terminal.clock.wall()),
                to_document(found, single));
 }
 
@@ -118,6 +121,7 @@ class Changes {
 template <typename Resource>
 int get(const Call& call, Result<std::vector<Resource>> (Backend::*list)(), std::string_view kind) {
   Changes<Resource> changes;
+  Columns columns;
   bool first = true;
   do {
     auto all = (call.backend.*list)();
@@ -135,9 +139,8 @@ int get(const Call& call, Result<std::vector<Resource>> (Backend::*list)(), std:
     }
     const bool table = call.options.output == "table" || call.options.output == "wide";
     if (!changed.empty() || (first && !table)) {
-      std::string text = print(call, changed, call.words.names.size() == 1);
-      if (!first && table) text.erase(0, text.find('\n') + 1);
-      call.terminal.out << text << std::flush;
+      call.terminal.out << print(call, columns, changed, call.words.names.size() == 1)
+                        << std::flush;
     }
     first = false;
   } while (call.options.watch && call.terminal.pause(kLook));
@@ -182,6 +185,7 @@ bool is_same(const api::RecordedEvent& a, const api::RecordedEvent& b) {
 
 int events(const Call& call) {
   std::vector<api::RecordedEvent> before;
+  Columns columns;
   bool first = true;
   do {
     auto now = call.backend.events();
@@ -193,12 +197,10 @@ int events(const Call& call) {
     });
     if (first && now->empty()) call.terminal.err << "No events found.\n";
     if (!fresh.empty()) {
-      std::string text =
-          print(call, event_table(fresh, layout_of(call), call.terminal.clock.wall()),
-                to_document(fresh));
-      const bool table = call.options.output == "table" || call.options.output == "wide";
-      if (!first && table) text.erase(0, text.find('\n') + 1);
-      call.terminal.out << text << std::flush;
+      call.terminal.out << print(call, columns,
+                                 event_table(fresh, layout_of(call), call.terminal.clock.wall()),
+                                 to_document(fresh))
+                        << std::flush;
     }
     before = *std::move(now);
     first = false;
@@ -230,7 +232,7 @@ int wait_for(const Call& call, const api::Key& key,
     if (call.terminal.clock.now() >= end || !call.terminal.pause(kLook)) {
       call.terminal.err << "sandfleet: sandbox/" << key.name << ": not so after "
                         << call.options.timeout_seconds << "s: " << now.words
-                        << "; is the controller running?\n";
+                        << (now.heard ? "\n" : "; is the controller running?\n");
       return kTimedOut;
     }
   }
@@ -255,6 +257,13 @@ int set_state(const Call& call, const std::string& verb, api::DesiredState state
     if (!*before) {
       return fail(base::error(ErrorCode::kNotFound, "no Sandbox \"", name, "\" in namespace ",
                               call.options.space),
+                  call.terminal.err);
+    }
+    if ((*before)->spec.desired_state == api::DesiredState::kTerminated &&
+        state != api::DesiredState::kTerminated) {
+      return fail(base::error(ErrorCode::kConflict, "Sandbox \"", name,
+                              "\" is Terminated, and that is final; declare another, or delete it "
+                              "and apply a changed manifest"),
                   call.terminal.err);
     }
     const auto asked = call.backend.set_desired_state(call.key(name), state);

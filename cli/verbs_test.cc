@@ -179,6 +179,29 @@ TEST_F(Verbs, WatchPrintsTheHeadingsOnceAndThenEachChange) {
   EXPECT_THAT(lines[2], HasSubstr("True"));
 }
 
+TEST_F(Verbs, WatchKeepsEachColumnWhereItWas) {
+  put("two.yaml", kTwo);  // Its first name is longer than the one that changes.
+  scan();
+  looks_left_ = 5;
+  bool reported = false;
+  controller = [&] {
+    if (!std::exchange(reported, true)) report(demo_, "Ready", "Running");
+  };
+  EXPECT_EQ(type({"get", "-w"}), kDone);
+  const auto lines = base::split(out_.str(), '\n');
+  ASSERT_EQ(lines.size(), 5u) << out_.str();
+  EXPECT_EQ(std::string_view(lines[3]).find("True"), std::string_view(lines[0]).find("READY"));
+}
+
+TEST_F(Verbs, ATerminatedSandboxIsNotResumed) {
+  ASSERT_EQ(type({"terminate", "demo"}), kDone);
+  scan();
+  EXPECT_EQ(type({"resume", "demo"}), kRefused);
+  EXPECT_THAT(err_.str(), HasSubstr("\"demo\" is Terminated, and that is final"));
+  EXPECT_THAT(text_of("demo.yaml"), HasSubstr("desiredState: Terminated"));
+  EXPECT_EQ(type({"terminate", "demo"}), kDone);
+}
+
 TEST_F(Verbs, WatchSaysWhatIsGone) {
   looks_left_ = 40;
   fs::remove(manifests_ / "demo.yaml");
@@ -253,6 +276,12 @@ TEST_F(Verbs, WaitingEndsWithTheTimeoutAndSaysWhatIsMissing) {
   EXPECT_EQ(type({"pause", "demo", "--wait", "--timeout", "3"}), kTimedOut);
   EXPECT_THAT(err_.str(), HasSubstr("sandbox/demo: not so after 3s: "));
   EXPECT_THAT(err_.str(), EndsWith("is the controller running?\n"));
+}
+
+TEST_F(Verbs, WaitingDoesNotDoubtAControllerThatHasSpoken) {
+  controller = [&] { report(demo_, "Ready", "Running"); };
+  EXPECT_EQ(type({"pause", "demo", "--wait", "--timeout", "3"}), kTimedOut);
+  EXPECT_THAT(err_.str(), Not(HasSubstr("is the controller running?")));
 }
 
 TEST_F(Verbs, WaitingEndsWhenOnlyAChangeCanHelp) {

@@ -42,7 +42,8 @@ Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>
     return {Verdict::kStalled, in_words(*stalled)};
   }
   const auto* ready = api::find_condition(sandbox->status, api::condition::kReady);
-  return {Verdict::kNotYet, ready == nullptr ? "it has no condition yet" : in_words(*ready)};
+  if (ready == nullptr) return {Verdict::kNotYet, "it has no condition yet"};
+  return {Verdict::kNotYet, in_words(*ready), true};
 }
 
 Progress progress_to(const api::SandboxSpec& wished, const std::optional<api::Sandbox>& sandbox) {
@@ -59,7 +60,8 @@ Progress progress_to_absence(const std::string& uid, const std::optional<api::Sa
     return {Verdict::kNotYet, "the controller has not taken the request yet"};
   }
   const auto* deleting = api::find_condition(sandbox->status, api::condition::kDeleting);
-  return {Verdict::kNotYet, deleting == nullptr ? "it is being deleted" : in_words(*deleting)};
+  if (deleting == nullptr) return {Verdict::kNotYet, "it is being deleted"};
+  return {Verdict::kNotYet, in_words(*deleting), true};
 }
 
 }  // namespace cli

@@ -11,7 +11,8 @@ namespace cli {
 struct Progress {
   enum class Verdict { kReached, kNotYet, kStalled };
   Verdict verdict = Verdict::kNotYet;
-  std::string words;  // What is still missing, or why it never will be.
+  std::string words;   // What is still missing, or why it never will be.
+  bool heard = false;  // The controller has spoken of what was asked.
   bool operator==(const Progress&) const = default;
 };
 

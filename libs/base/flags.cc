@@ -67,8 +67,10 @@ std::optional<int> Flags::parse(int argc, const char* const* argv) {
     state_->app->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return state_->app->exit(error);
-    std::cerr << state_->app->get_name() << ": " << error.what() << "\nRun '"
-              << state_->app->get_name() << " --help' for its flags.\n";
+    std::string asked = state_->app->get_name();
+    for (const auto* command : state_->app->get_subcommands()) asked += " " + command->get_name();
+    std::cerr << state_->app->get_name() << ": " << error.what() << "\nRun '" << asked
+              << " --help' for its flags.\n";
     return 2;
   }
   for (const auto& command : state_->commands)

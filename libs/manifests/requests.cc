@@ -70,8 +70,9 @@ Result<std::string> write_request(const fs::path& state, const Request& request)
   const Layout layout{state};
   std::error_code error;
   if (!fs::is_directory(layout.requests(), error))
-    return base::error(ErrorCode::kNotFound, state.string(),
-                       " is no state folder of a controller; give the folder after its --state");
+    return base::error(
+        ErrorCode::kNotFound, state.string(),
+        " is no state folder of a controller that has run; give the folder after its --state");
   const auto time = std::chrono::duration_cast<base::Milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
   // By the time first, so that requests are taken in the order in which they were made.

@@ -16,8 +16,9 @@ namespace {
 Result<Facts> facts_of(const Layout& layout) {
   TRY(const auto json, read_json_file(layout.facts()));
   if (!json)
-    return base::error(ErrorCode::kNotFound, layout.state.string(),
-                       " is no state folder of a controller; give the folder after its --state");
+    return base::error(
+        ErrorCode::kNotFound, layout.state.string(),
+        " is no state folder of a controller that has run; give the folder after its --state");
   auto facts = facts_from_json(*json);
   if (!facts)
     return base::error(ErrorCode::kInvalid, layout.facts().string(), " ", facts.error().message);
