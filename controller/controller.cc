@@ -6,16 +6,14 @@
 #include <mutex>
 #include <utility>
 
+#include "controller/metrics.h"
 #include "libs/api/reasons.h"
 #include "libs/base/log.h"
 
 namespace controller {
 namespace {
 
-constexpr char kName[] = "sandbox";
 constexpr base::Milliseconds kPollRetryMin{1'000};
-
-double seconds(base::Milliseconds time) { return static_cast<double>(time.count()) / 1000; }
 
 // Sleeps unless stopped.
 void rest(base::Milliseconds time, std::stop_token stop) {
@@ -52,7 +50,7 @@ Controller::Controller(Parts parts, Pace pace) : parts_(parts), pace_(pace) {}
 Controller::~Controller() { stop(); }
 
 void Controller::start() {
-  parts_.registry.gauge("controller_runtime_max_concurrent_reconciles", {kName})
+  parts_.registry.gauge("controller_runtime_max_concurrent_reconciles", {kQueueName})
       .set(static_cast<double>(pace_.workers));
   for (const auto& sandbox : parts_.store.sandboxes()) parts_.queue.add(sandbox->metadata.key);
   heart_ = std::jthread([this](std::stop_token stop) { parts_.engine.run(stop); });
@@ -82,15 +80,18 @@ std::string Controller::trouble() const { return working_ ? "" : "not working ye
 void Controller::work(std::stop_token stop) {
   while (const auto key = parts_.queue.next(stop)) {
     const base::Moment begun = parts_.clock.now();
-    parts_.registry.histogram("workqueue_queue_duration_seconds", {kName, kName})
+    parts_.registry.histogram("workqueue_queue_duration_seconds", {kQueueName, kQueueName})
         .observe(seconds(parts_.queue.waited(*key)));
     const kube::Requeue requeue = parts_.reconciler.reconcile(*key);
     const double took = seconds(parts_.clock.now() - begun);
-    parts_.registry.histogram("workqueue_work_duration_seconds", {kName, kName}).observe(took);
-    parts_.registry.histogram("controller_runtime_reconcile_time_seconds", {kName}).observe(took);
-    parts_.registry.counter("controller_runtime_reconcile_total", {kName, word_of(requeue)}).add();
+    parts_.registry.histogram("workqueue_work_duration_seconds", {kQueueName, kQueueName})
+        .observe(took);
+    parts_.registry.histogram("controller_runtime_reconcile_time_seconds", {kQueueName})
+        .observe(took);
+    parts_.registry.counter("controller_runtime_reconcile_total", {kQueueName, word_of(requeue)})
+        .add();
     if (requeue.failed)
-      parts_.registry.counter("controller_runtime_reconcile_errors_total", {kName}).add();
+      parts_.registry.counter("controller_runtime_reconcile_errors_total", {kQueueName}).add();
     parts_.queue.done(*key, requeue);
   }
 }

@@ -12,10 +12,6 @@ namespace {
 using metrics::Definition;
 using metrics::Kind;
 
-constexpr char kName[] = "sandbox";  // Of the one queue and its controller.
-
-double seconds(base::Milliseconds time) { return static_cast<double>(time.count()) / 1000; }
-
 metrics::Table own_table() {
   const std::vector<double> reconcile = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                          0.5,   1,    2.5,   5,    10,  60};
@@ -181,6 +177,8 @@ class Measured final : public e2b::Cloud {
 
 }  // namespace
 
+double seconds(base::Milliseconds time) { return static_cast<double>(time.count()) / 1000; }
+
 metrics::Table metrics_table() {
   metrics::Table table = own_table();
   for (auto& definition : metrics::process_table()) table.push_back(std::move(definition));
@@ -212,7 +210,7 @@ void watch(metrics::Registry& registry, const Gauges& gauges) {
   registry.before_exposition([&registry, gauges, told = kube::QueueStats{},
                               states = std::map<std::string, double>{}]() mutable {
     const auto queue = gauges.queue.stats();
-    const std::vector<std::string> labels = {kName, kName};
+    const std::vector<std::string> labels = {kQueueName, kQueueName};
     registry.gauge("workqueue_depth", labels).set(static_cast<double>(queue.depth));
     registry.counter("workqueue_adds_total", labels)
         .add(static_cast<double>(queue.adds - told.adds));
@@ -220,7 +218,7 @@ void watch(metrics::Registry& registry, const Gauges& gauges) {
         .add(static_cast<double>(queue.retries - told.retries));
     registry.gauge("workqueue_longest_running_processor_seconds", labels)
         .set(seconds(queue.oldest_work));
-    registry.gauge("controller_runtime_active_workers", {kName})
+    registry.gauge("controller_runtime_active_workers", {kQueueName})
         .set(static_cast<double>(queue.in_work));
     told = queue;
     const auto engine = gauges.engine.stats();

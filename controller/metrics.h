@@ -9,7 +9,12 @@
 
 namespace controller {
 
-// Every metric of the program; docs list them from here.
+// What every workqueue_* and controller_runtime_* series calls the one queue and its controller.
+inline constexpr char kQueueName[] = "sandbox";
+
+double seconds(base::Milliseconds time);
+
+// Every metric of the program.
 metrics::Table metrics_table();
 
 // Counts what the reconciler does.

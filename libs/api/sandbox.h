@@ -33,8 +33,8 @@ struct Metadata {
   std::string resource_version = {};
   std::map<std::string, std::string> labels = {}, annotations = {};
   std::vector<std::string> finalizers = {};
-  std::optional<base::WallTime> created = {},
-                                deleted = {};  // `deleted`: deletion was asked for then.
+  std::optional<base::WallTime> created = {};
+  std::optional<base::WallTime> deleted = {};  // When deletion was asked for.
   bool operator==(const Metadata&) const = default;
 };
 
@@ -122,8 +122,8 @@ struct Sandbox {
 struct Attempt {
   std::string nonce;  // 32 hexadecimal digits.
   std::int64_t epoch = 1;
-  std::int64_t number =
-      0;  // Grows with each definite refusal, so that the next try has another key.
+  // Grows with each definite refusal, so that the next try has another idempotency key.
+  std::int64_t number = 0;
   bool operator==(const Attempt&) const = default;
 };
 std::string to_text(const Attempt& attempt);  // JSON, for the annotation.

@@ -14,9 +14,9 @@ struct Settings {
   std::string api_url;  // "https://api.e2b.app"; a path in it is kept.
   // Asked anew for every request, so that a rotated key is used at once.
   std::function<base::Result<std::string>()> api_key;
-  base::Milliseconds timeout{30'000};  // get, list page, kill, extend.
-  base::Milliseconds long_timeout{
-      100'000};  // create, connect, pause: above the provider's own 80 s.
+  base::Milliseconds timeout{30'000};  // Of get, one page of list, kill, extend.
+  // Of create, connect, pause: above the provider's own 80 s.
+  base::Milliseconds long_timeout{100'000};
 };
 
 inline constexpr int kListPageSize = 100;

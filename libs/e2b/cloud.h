@@ -28,8 +28,8 @@ struct SandboxInfo {
   std::string template_id = {};
   std::map<std::string, std::string> metadata = {};
   std::optional<base::WallTime> started_at = {};  // Of the present run; changes on every resume.
-  std::optional<base::WallTime> end_at =
-      {};  // Running: when the lease ends. Paused: when it was saved.
+  // Running: when the lease ends. Paused: when it was saved.
+  std::optional<base::WallTime> end_at = {};
   std::string envd_version = {};
   std::optional<std::string> pause_mode = {};  // "full" or "filesystem", once a pause has finished.
   bool operator==(const SandboxInfo&) const = default;
@@ -95,8 +95,7 @@ struct Filter {
 
 // Every call but create is safe to repeat; after a create that failed ambiguously, look before
 // another. Failures: kNotFound is "unknown or another team's", once; kDenied a bad credential;
-// kConflict a change in progress; kRateLimited with retry_after; kInvalid a request refused for
-// good.
+// kConflict a change in progress; kRateLimited with retry_after; kInvalid a refusal for good.
 class Cloud {
  public:
   virtual ~Cloud() = default;
@@ -105,16 +104,15 @@ class Cloud {
   // Nothing: 404. One miss is no proof of absence.
   virtual base::Result<Told<std::optional<SandboxInfo>>> get(const std::string& id,
                                                              std::stop_token stop) = 0;
-  // The tokens of a running or paused sandbox, read again by GET; absent where the provider hides
-  // them.
+  // The tokens of a running or paused sandbox, read again by GET; absent where they are hidden.
   virtual base::Result<std::optional<Handle>> handle(const std::string& id,
                                                      std::stop_token stop) = 0;
   // Running and paused, every page, or an error: never a part.
   virtual base::Result<Told<std::vector<SandboxInfo>>> list(const Filter& filter,
                                                             std::stop_token stop) = 0;
   virtual base::Result<KillAnswer> kill(const std::string& id, std::stop_token stop) = 0;
-  // Long: up to the provider's own limit. Never hedged; after kUnavailable look, the run may be
-  // gone.
+  // Long: up to the provider's own limit. Never hedged; the run may be gone after kUnavailable:
+  // look.
   virtual base::Result<PauseAnswer> pause(const std::string& id, std::stop_token stop) = 0;
   // Resumes a paused one; a running one's lease is only ever lengthened.
   virtual base::Result<Connected> connect(const std::string& id, base::Seconds timeout,
@@ -122,7 +120,7 @@ class Cloud {
   // Lengthens the lease to at least now + `timeout`; never shortens. kNotFound also when paused.
   virtual base::Result<base::Done> extend(const std::string& id, base::Seconds timeout,
                                           std::stop_token stop) = 0;
-  // The same without blocking, for heartbeats; `done` runs once, on another thread, and must be
+  // The same without blocking, for heartbeats; `done` runs once, on another thread; it must be
   // short.
   virtual void start_extend(const std::string& id, base::Seconds timeout,
                             std::function<void(base::Result<base::Done>)> done) = 0;

@@ -80,8 +80,8 @@ class Sandbox {
   // Runs to its end, at most `timeout`, after which the process is killed.
   virtual base::Result<Finished> run(const Command& command, base::Milliseconds timeout,
                                      std::stop_token stop) = 0;
-  // Starts it, feeds `input` to its stdin, closes that, and leaves it running; its pid in the
-  // sandbox.
+  // Starts it, feeds `input` to its stdin, closes that, and leaves it running. Gives its pid
+  // inside.
   virtual base::Result<std::uint32_t> start(const Command& command, std::string_view input,
                                             std::stop_token stop) = 0;
 };

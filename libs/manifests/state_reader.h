@@ -34,8 +34,8 @@ class StateReader {
   base::Result<std::vector<api::Sandbox>> sandboxes() const;  // By namespace and name.
   base::Result<std::optional<api::Sandbox>> sandbox(const api::Key& key) const;
   base::Result<std::vector<api::SandboxProvider>> providers() const;
-  base::Result<std::vector<api::RecordedEvent>> events()
-      const;                                            // By last occurrence, oldest first.
+  // By last occurrence, eldest first.
+  base::Result<std::vector<api::RecordedEvent>> events() const;
   base::Result<std::vector<Problem>> problems() const;  // Of the manifests, as last read.
   base::Result<std::optional<Brake>> brake() const;
   base::Result<std::filesystem::path> manifests() const;  // The folder that is watched.

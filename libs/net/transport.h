@@ -56,9 +56,8 @@ struct Response {
   std::string body = {};
 };
 
-// Why there is no response. kUnavailable: no answer or a broken one; kRateLimited is never used
-// here (a 429 is a Response); kCancelled: the stop token; kInvalid: the request or an oversized
-// body.
+// Why there is no response. kUnavailable: no answer or a broken one; kCancelled: the stop token;
+// kInvalid: the request or an oversized reply; never kRateLimited, for a 429 is a Response.
 struct Failure : base::Error {
   // False only when it is certain that no byte of the request reached the other side.
   bool sent = true;

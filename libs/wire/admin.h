@@ -29,8 +29,8 @@ struct Identity {
 struct Health {
   std::string instance;  // Random, one per executor process.
   std::string version;
-  Identity
-      identity;  // As last told by `resumed` and written to the marker; run 0 before the first.
+  // As last told by `resumed` and written to the marker; run 0 before the first.
+  Identity identity;
   bool quiesced = false;
 };
 

@@ -34,8 +34,8 @@ struct Claims {
 
 // "sf1." + base64url(JSON claims) + "." + base64url(HMAC-SHA256(key, the two parts before)).
 std::string sign(const Claims& claims, std::string_view key);
-// kDenied with the reason: not a token, wrong signature, expired, another kind. `slack` is allowed
-// past expiry.
+// kDenied with the reason: not a token, wrong signature, another kind, expired by more than
+// `slack`.
 base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
                             base::WallTime now, base::Milliseconds slack = std::chrono::minutes(5));
 
