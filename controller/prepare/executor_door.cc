@@ -24,7 +24,11 @@ base::Result<wire::Health> HttpExecutorDoor::quiesce(const wire::Quiesce& quiesc
 
 base::Result<wire::Health> HttpExecutorDoor::resumed(const wire::Resumed& resumed,
                                                      std::stop_token stop) {
-  return ask("POST", "/v1/resumed", base::to_text(wire::to_json(resumed)), stop);
+  TRY(auto health, ask("POST", "/v1/resumed", base::to_text(wire::to_json(resumed)), stop));
+  if (health.identity == resumed.identity && !health.quiesced) return health;
+  // Believed, this would be told again at once, for ever.
+  return base::error(base::ErrorCode::kUnavailable,
+                     "the executor was told who it is and does not answer as that one");
 }
 
 base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::string& path,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <ostream>
 
 namespace controller {
@@ -28,6 +29,24 @@ const Case kCases[] = {
     {"roll_back_seen_by_its_save", 3, 1, {"u", 1, 1, 3}, true, true, 2, 4, true},
     {"missing_marker", 3, 1, {}, true, false, 2, 4, true},
     {"anothers_state", 3, 1, {"v", 1, 1, 9}, true, false, 2, 4, true},
+    {"forged_run",
+     3,
+     1,
+     {"u", 1, 1, std::numeric_limits<std::int64_t>::max()},
+     true,
+     false,
+     2,
+     4,
+     true},
+    {"forged_run_on_the_first_start",
+     0,
+     1,
+     {"u", 1, 1, std::numeric_limits<std::int64_t>::max()},
+     true,
+     false,
+     1,
+     1,
+     false},
     {"another_epochs_state", 3, 1, {"u", 2, 1, 9}, true, false, 2, 4, true},
 };
 

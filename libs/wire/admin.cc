@@ -6,6 +6,7 @@ namespace wire {
 namespace {
 
 constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kTextBytesMax = 256;  // What answers may come from anyone inside a sandbox.
 
 base::Error lacks(std::string_view what, std::string_view field, std::string_view kind) {
   return base::error(base::ErrorCode::kInvalid, what, ": \"", field, "\" must be ", kind);
@@ -71,8 +72,10 @@ base::Result<Health> health_from_json(const base::Json& json) {
   const auto version = base::text_at(json, "version");
   const auto quiesced = base::bool_at(json, "quiesced");
   const base::Json* identity = base::object_at(json, "identity");
-  if (!instance) return lacks("health", "instance", "a text");
-  if (!version) return lacks("health", "version", "a text");
+  if (!instance || instance->size() > kTextBytesMax)
+    return lacks("health", "instance", "a text of at most 256 bytes");
+  if (!version || version->size() > kTextBytesMax)
+    return lacks("health", "version", "a text of at most 256 bytes");
   if (!quiesced) return lacks("health", "quiesced", "true or false");
   if (!identity) return lacks("health", "identity", "an object");
   TRY(auto known, identity_from_json(*identity));

@@ -132,6 +132,7 @@ TEST(AdminMessages, NameTheFieldThatIsWrong) {
       {message(identity_from_json({{"uid", "u"}, {"epoch", -1}})), "\"epoch\" must be"},
       {message(identity_from_json({{"uid", "u"}, {"epoch", 1}})), "\"incarnation\" must be"},
       {message(health_from_json({{"instance", "i"}})), "\"version\" must be"},
+      {message(health_from_json({{"instance", std::string(257, 'i')}})), "\"instance\" must be"},
       {message(quiesce_from_json({{"deadlineSeconds", 0}})), "\"deadlineSeconds\" must be"},
       {message(quiesce_from_json({{"deadlineSeconds", 3601}})), "\"deadlineSeconds\" must be"},
       {message(quiesce_from_json(base::Json::array())), "not an object"},
