@@ -59,12 +59,13 @@ void Pool::work(std::stop_token stop) {
     lock.unlock();
     operation.work(cut);
     lock.lock();
-    --active_;
     running_.erase(operation.uid);
-    changed_.notify_all();
     lock.unlock();
     finished_(operation.key);
     lock.lock();
+    // Only now: whoever waits for the last one finds its key told.
+    --active_;
+    changed_.notify_all();
   }
 }
 

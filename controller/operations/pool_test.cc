@@ -42,6 +42,24 @@ TEST(Pool, RefusesWhenItIsFull) {
   go.count_down();
 }
 
+TEST(Pool, DrainReturnsOnceEveryEndWasTold) {
+  std::latch begun(1), go(1);
+  std::atomic<bool> told = false;
+  Pool pool({.threads = 1}, [&](const api::Key&) {
+    go.wait();
+    told = true;
+  });
+  ASSERT_TRUE(pool.start(operation("u1", [&](std::stop_token) { begun.count_down(); }, true)));
+  begun.wait();
+  std::jthread draining([&] {
+    while (pool.running("u1")) std::this_thread::yield();
+    for (int i = 0; i < 1'000; ++i) std::this_thread::yield();
+    go.count_down();
+  });
+  pool.drain(30s);
+  EXPECT_TRUE(told);
+}
+
 TEST(Pool, DrainCutsShortWhatMayBeAndWaitsForTheRest) {
   std::latch begun(2), cut(1), go(1);
   std::atomic<bool> finished = false;
