@@ -143,22 +143,35 @@ std::optional<base::Error> Gate::held_back(Priority priority) const {
   return std::nullopt;
 }
 
-// Nobody more urgent waits, and there is a place.
-bool Gate::next_in_line(Priority priority) const {
-  if (in_flight_ >= options_.in_flight_max) return false;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(priority); ++i)
-    if (waiting_[i] > 0) return false;
-  return true;
+// The most urgent class that waits, unless one has let enough others go first.
+std::size_t Gate::first_in_line() const {
+  std::size_t first = kPriorities;
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    if (waiting_[i] == 0) continue;
+    if (passed_over_[i] >= options_.passed_over_max) return i;
+    first = std::min(first, i);
+  }
+  return first;
+}
+
+void Gate::let_in(Priority priority) {
+  ++in_flight_;
+  for (std::size_t i = 0; i < kPriorities; ++i)
+    if (waiting_[i] > 0) ++passed_over_[i];
+  passed_over_[static_cast<std::size_t>(priority)] = 0;
 }
 
 Gate::Place::Place(Gate& gate, Priority priority, std::stop_token stop)
     : gate_(gate), priority_(priority) {
   std::unique_lock lock(gate_.mutex_);
-  auto& waiting = gate_.waiting_[static_cast<std::size_t>(priority_)];
+  const auto own = static_cast<std::size_t>(priority_);
+  auto& waiting = gate_.waiting_[own];
   ++waiting;
-  taken_ = gate_.changed_.wait(lock, stop, [&] { return gate_.next_in_line(priority_); });
+  taken_ = gate_.changed_.wait(lock, stop, [&] {
+    return gate_.in_flight_ < gate_.options_.in_flight_max && gate_.first_in_line() == own;
+  });
   --waiting;
-  if (taken_) ++gate_.in_flight_;
+  if (taken_) gate_.let_in(priority_);
   // Those behind look again: the line has moved, or one of it has left.
   gate_.changed_.notify_all();
 }

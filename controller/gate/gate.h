@@ -19,6 +19,7 @@ inline constexpr std::size_t kPriorities = 6;
 
 struct GateOptions {
   std::size_t in_flight_max = 64;         // Calls at once, heartbeats apart.
+  std::size_t passed_over_max = 16;       // Calls that a waiting class lets go first: its share.
   base::Milliseconds quota_hold{30'000};  // After a quota 429, until the next create is tried.
 };
 
@@ -64,7 +65,8 @@ class Gate {
 
  private:
   class View;
-  bool next_in_line(Priority priority) const;
+  std::size_t first_in_line() const;
+  void let_in(Priority priority);
 
   const std::shared_ptr<e2b::Cloud> cloud_;
   const base::Clock& clock_;
@@ -73,6 +75,7 @@ class Gate {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::array<std::size_t, kPriorities> waiting_ = {};
+  std::array<std::size_t, kPriorities> passed_over_ = {};  // Since one of that class went last.
   std::size_t in_flight_ = 0;
   base::Moment held_until_ = {}, creates_held_until_ = {};
   std::uint64_t by_rate_ = 0, by_quota_ = 0;

@@ -72,6 +72,35 @@ TEST_F(GateTest, LetsTheMoreUrgentGoFirst) {
   EXPECT_EQ(order, (std::vector{e2b::Operation::kExtend, e2b::Operation::kGet}));
 }
 
+TEST_F(GateTest, LetsAFloodOfTheMoreUrgentStarveNobody) {
+  Gate gate(cloud_, clock_, {.in_flight_max = 1, .passed_over_max = 3});
+  const auto id = cloud_->plant({.template_id = "base"});
+  std::latch begun(1), go(1);
+  std::vector<e2b::Operation> order;
+  cloud_->before([&](e2b::Operation operation, const std::string&) {
+    if (operation == e2b::Operation::kList) {
+      begun.count_down();
+      go.wait();
+    } else {
+      order.push_back(operation);
+    }
+  });
+  {
+    std::jthread first([&] { (void)gate.as(Priority::kPoll).list({}, {}); });
+    begun.wait();
+    std::vector<std::jthread> flood;
+    for (int i = 0; i < 8; ++i)
+      flood.emplace_back([&] { (void)gate.as(Priority::kDelete).kill("sb-9", {}); });
+    std::jthread poll([&] { (void)gate.as(Priority::kPoll).get(id, {}); });
+    std::jthread create([&] { (void)gate.as(Priority::kCreate).create({.template_id = "b"}, {}); });
+    while (gate.stats().waiting < 10) std::this_thread::yield();
+    go.count_down();
+  }
+  using enum e2b::Operation;
+  EXPECT_EQ(order,
+            (std::vector{kKill, kKill, kKill, kCreate, kGet, kKill, kKill, kKill, kKill, kKill}));
+}
+
 TEST_F(GateTest, GivesUpWaitingWhenStopped) {
   Gate gate(cloud_, clock_, {.in_flight_max = 0});
   std::stop_source stop;
