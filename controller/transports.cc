@@ -15,19 +15,25 @@ constexpr std::size_t kExecutorBytesMax = 512u << 20;
 
 }  // namespace
 
-Transports::Transports() : inside_(net::curl_transport({.user_agent = "sandfleet-controller"})) {}
-
 std::shared_ptr<e2b::Cloud> Transports::connect(const api::SandboxProvider& provider,
                                                 const base::Clock& clock, const ApiKey& api_key) {
-  std::lock_guard lock(mutex_);
-  auto& transport = by_authorities_[provider.spec.ca_bundle];
-  if (!transport)
-    transport = net::curl_transport(
-        {.user_agent = "sandfleet-controller", .ca_bundle = provider.spec.ca_bundle});
   return std::make_shared<e2b::Client>(
-      *transport, clock,
+      transport_of(apis_, provider.spec.ca_bundle), clock,
       e2b::Settings{.api_url = provider.spec.api_url,
                     .api_key = [api_key, provider] { return api_key(provider); }});
+}
+
+net::Transport& Transports::inside(const api::ProviderSpec& provider) {
+  return transport_of(insides_, provider.ca_bundle);
+}
+
+net::Transport& Transports::transport_of(ByAuthorities& all, const std::string& authorities) {
+  std::lock_guard lock(mutex_);
+  auto& transport = all[authorities];
+  if (!transport)
+    transport =
+        net::curl_transport({.user_agent = "sandfleet-controller", .ca_bundle = authorities});
+  return *transport;
 }
 
 base::Result<ExecutorFile> read_executor(const std::string& path) {

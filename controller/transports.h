@@ -14,21 +14,22 @@
 
 namespace controller {
 
-// The program's HTTP clients: one for each set of authorities that a provider's API is checked
-// by, one for the data planes.
+// The program's HTTP clients: two for each set of authorities that a provider is checked by, for
+// APIs and for data planes, so that neither waits for the other's connections.
 class Transports {
  public:
   using ApiKey = std::function<base::Result<std::string>(const api::SandboxProvider&)>;
-  Transports();
   // `api_key` is asked anew for each request.
   std::shared_ptr<e2b::Cloud> connect(const api::SandboxProvider& provider,
                                       const base::Clock& clock, const ApiKey& api_key);
-  net::Transport& inside() { return *inside_; }
+  net::Transport& inside(const api::ProviderSpec& provider);
 
  private:
+  using ByAuthorities = std::map<std::string, std::unique_ptr<net::Transport>>;
+  net::Transport& transport_of(ByAuthorities& all, const std::string& authorities);
+
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<net::Transport>> by_authorities_;
-  const std::unique_ptr<net::Transport> inside_;
+  ByAuthorities apis_, insides_;
 };
 
 // The executor at `path`, or beside this program when that is empty; without one, only templates

@@ -25,9 +25,9 @@ envd::Routing routing_of(api::Routing routing) {
 
 }  // namespace
 
-SandboxReach::SandboxReach(net::Transport& transport, const base::Clock& clock,
+SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
                            std::string fleet_key, ExecutorFile file)
-    : transport_(transport),
+    : transport_of_(std::move(transport_of)),
       clock_(clock),
       fleet_key_(std::move(fleet_key)),
       file_(std::move(file)) {}
@@ -48,12 +48,13 @@ HttpExecutorDoor SandboxReach::door_of(const Target& target) const {
                             .expires = clock_.wall() + kTokenLife};
   const std::string key =
       wire::derive_key(fleet_key_, wire::TokenKind::kAdmin, target.uid, target.epoch);
-  return {transport_, route_of(target, wire::kExecutorPort), wire::sign(claims, key)};
+  return {transport_of_(target.provider), route_of(target, wire::kExecutorPort),
+          wire::sign(claims, key)};
 }
 
 base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool replace,
                                                  std::stop_token stop) {
-  envd::Client sandbox(transport_, route_of(target, envd::kEnvdPort),
+  envd::Client sandbox(transport_of_(target.provider), route_of(target, envd::kEnvdPort),
                        {.envd_version = target.handle.envd_version});
   HttpExecutorDoor door = door_of(target);
   const auto key_of = [&](wire::TokenKind kind) {

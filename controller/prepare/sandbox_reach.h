@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <string>
 
 #include "controller/prepare/prepare.h"
@@ -13,7 +13,9 @@ namespace controller {
 // Reaches into sandboxes through the provider's data plane.
 class SandboxReach final : public Reach {
  public:
-  SandboxReach(net::Transport& transport, const base::Clock& clock, std::string fleet_key,
+  // The HTTP client for one provider's data plane; it outlives the calls.
+  using TransportOf = std::function<net::Transport&(const api::ProviderSpec&)>;
+  SandboxReach(TransportOf transport_of, const base::Clock& clock, std::string fleet_key,
                ExecutorFile file);
   base::Result<wire::Health> prepare(const Target& target, bool replace,
                                      std::stop_token stop) override;
@@ -26,7 +28,7 @@ class SandboxReach final : public Reach {
   HttpExecutorDoor door_of(const Target& target) const;
   envd::Route route_of(const Target& target, int port) const;
 
-  net::Transport& transport_;
+  const TransportOf transport_of_;
   const base::Clock& clock_;
   const std::string fleet_key_;
   const ExecutorFile file_;
