@@ -16,6 +16,8 @@
 #include "controller/reconcile/reconciler.h"
 #include "controller/sweep/sweeper.h"
 #include "libs/base/crypto.h"
+#include "libs/base/files.h"
+#include "libs/base/log.h"
 #include "libs/base/testing/fake_clock.h"
 #include "libs/e2b/testing/fake_cloud.h"
 #include "libs/manifests/file_store.h"
@@ -117,6 +119,13 @@ class MortalStore final : public api::ResourceStore {
                                           const std::string& id) override {
     return step([&] { return store_.remove_release(provider, id); });
   }
+  base::Result<base::Done> keep_way_in(const api::Key& key, const std::string& uid,
+                                       const WayIn& way) override {
+    return step([&] { return store_.keep_way_in(key, uid, way); });
+  }
+  base::Result<std::optional<WayIn>> kept_way_in(const std::string& uid) override {
+    return store_.kept_way_in(uid);
+  }
   void on_sandbox_change(std::function<void(const api::Key&)> changed) override {
     store_.on_sandbox_change(std::move(changed));
   }
@@ -165,6 +174,8 @@ class Insides final : public Reach {
   wire::Identity marker(const std::string& id) { return insides_[id].marker; }
   bool quiesced(const std::string& id) { return insides_[id].quiesced; }
   void lose_answers(double share) { lost_ = share; }
+  int visits() const { return visits_; }
+  int turned_away() const { return turned_away_; }  // Those who came without the right tokens.
 
  private:
   struct Inside {
@@ -179,6 +190,11 @@ class Insides final : public Reach {
     fate_.before();
     const auto box = cloud_.find(target.handle.id);
     if (!box || box->state != e2b::State::kRunning) return silent;
+    if (target.handle != cloud_.truth_of(target.handle.id)) {
+      ++turned_away_;
+      return silent;
+    }
+    ++visits_;
     Inside& inside = insides_[target.handle.id];
     effect(inside);
     fate_.after();
@@ -196,6 +212,7 @@ class Insides final : public Reach {
   Fate& fate_;
   std::map<std::string, Inside> insides_;
   double lost_ = 0;
+  int visits_ = 0, turned_away_ = 0;
   std::minstd_rand random_{7};
 };
 
@@ -224,11 +241,18 @@ class Inline final : public Operations {
   std::deque<Operation> waiting_;
 };
 
+// What another hand did, as it is counted.
+class Drift final : public Observer {
+ public:
+  void drifted(std::string_view kind) override { ++counts[std::string(kind)]; }
+  std::map<std::string, int> counts;
+};
+
 // One life of the process: everything that a crash throws away.
 class Life {
  public:
   Life(const std::filesystem::path& folder, const base::FakeClock& clock,
-       std::shared_ptr<e2b::FakeCloud> cloud, Insides& insides, Fate& fate)
+       std::shared_ptr<e2b::FakeCloud> cloud, Insides& insides, Drift& drift, Fate& fate)
       : clock_(clock),
         cloud_(std::move(cloud)),
         files_(open(folder, clock)),
@@ -238,8 +262,7 @@ class Life {
                       [this](const auto&) { return cloud_; }}),
         queue_(clock),
         engine_(clock, {}, {.missed = [this](const std::string& uid) { missed(uid); }}),
-        reconciler_(
-            {store_, connections_, operations_, engine_, insides, memories_, clock, observer_}),
+        reconciler_({store_, connections_, operations_, engine_, insides, memories_, clock, drift}),
         sweeper_(store_, connections_, clock, 120s) {
     store_.on_sandbox_change([this](const api::Key& key) { queue_.add(key); });
     next_poll_ = next_sweep_ = clock.now();
@@ -309,7 +332,6 @@ class Life {
   kube::Queue queue_;
   Memories memories_;
   Inline operations_;
-  Observer observer_;
   Engine engine_;
   Reconciler reconciler_;
   Sweeper sweeper_;
@@ -320,6 +342,7 @@ struct Weather {
   std::uint64_t seed = 0;  // 0: every answer arrives.
   int settle_seconds = 90;
   std::string policy = "Kill";
+  bool tokens_told_once = false;
 };
 
 // The world that outlives crashes, and what must never be true of it.
@@ -338,6 +361,7 @@ class World {
       if (operation == e2b::Operation::kCreate) check_intent();
     });
     cloud_->after([this](e2b::Operation, const std::string&) { fate_.after(); });
+    cloud_->hide_tokens(weather.tokens_told_once);
     if (weather.seed > 0) make_weather();
     life_ = begin();
   }
@@ -403,13 +427,32 @@ class World {
     life_ = begin();
   }
 
+  void restart() {
+    life_.reset();
+    life_ = begin();
+  }
+  void forget_tokens() { std::filesystem::remove_all(ways_in()); }
+  bool keeps_a_token() const {
+    return std::filesystem::exists(ways_in()) && !std::filesystem::is_empty(ways_in());
+  }
+  // What is written of it for people.
+  std::string state_but_ways_in() const {
+    std::string text;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "state"))
+      if (entry.is_regular_file() && entry.path().parent_path() != ways_in())
+        if (const auto content = base::read_file(entry.path())) text += *content;
+    return text;
+  }
+
   base::Moment now() const { return clock_.now(); }
   Fate& fate() { return fate_; }
   e2b::FakeCloud& cloud() { return *cloud_; }
   Insides& insides() { return insides_; }
+  const Drift& drift() const { return drift_; }
   Life& life() { return *life_; }
 
  private:
+  std::filesystem::path ways_in() const { return folder_ / "state/ways-in"; }
   static std::filesystem::path scratch() {
     const std::filesystem::path memory = "/dev/shm";
     const auto base = std::filesystem::is_directory(memory) && ::access("/dev/shm", W_OK) == 0
@@ -418,7 +461,7 @@ class World {
     return base / ("sandfleet-crash-" + base::random_hex(8));
   }
   std::unique_ptr<Life> begin() {
-    return std::make_unique<Life>(folder_, clock_, cloud_, insides_, fate_);
+    return std::make_unique<Life>(folder_, clock_, cloud_, insides_, drift_, fate_);
   }
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / "manifests" / (name + ".yaml")) << text;
@@ -462,6 +505,7 @@ class World {
   std::shared_ptr<e2b::FakeCloud> cloud_ =
       std::make_shared<e2b::FakeCloud>(clock_, e2b::FakeCloud::Callbacks::kByHand);
   Insides insides_{*cloud_, fate_};
+  Drift drift_;
   std::unique_ptr<Life> life_;
   std::map<std::string, std::string> bound_;
 };
@@ -483,8 +527,7 @@ int live_a_life(World& world, Plan plan) {
   EXPECT_FALSE(world.insides().quiesced(id));
   world.remove();
   world.run_until("gone", [&] { return world.gone(); });
-  const int steps = world.fate().steps();
-  return steps;
+  return world.fate().steps();
 }
 
 void expect_nothing_left(World& world) {
@@ -608,6 +651,52 @@ TEST(CrashTest, LeaveSparesItFromEverySweep) {  // I-ORPHANPOLICY, S3
   }
 }
 
+TEST(CrashTest, TokensThatAreToldOnceOutliveTheProcess) {
+  World world(Weather{.tokens_told_once = true});
+  testing::internal::CaptureStderr();
+  base::log::configure(base::log::Level::kDebug, base::log::Format::kText);
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  const auto seen_again = [&] {
+    const int before = world.insides().visits();
+    world.restart();
+    world.run_until("a look inside", [&] { return world.insides().visits() > before; });
+  };
+  seen_again();
+  world.declare("Paused");
+  world.run_until("Paused", [&] { return world.condition("Paused"); });
+  world.declare("Running");
+  world.run_until("Ready again", [&] { return world.ready(); });
+  seen_again();
+  EXPECT_EQ(world.insides().turned_away(), 0);
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kConnect), 1u) << "but for the resume";
+  EXPECT_EQ(world.cloud().total_created(), 1u);
+  EXPECT_EQ(world.life().sandbox()->status.incarnation, 1);
+  base::log::configure(base::log::Level::kInfo, base::log::Format::kText);
+  const std::string told = testing::internal::GetCapturedStderr() + world.state_but_ways_in();
+  EXPECT_NE(told.find("reconciled"), std::string::npos);
+  EXPECT_NE(told.find("\"Ready\""), std::string::npos);
+  EXPECT_EQ(told.find("-token-"), std::string::npos) << "a token was told";
+  EXPECT_TRUE(world.keeps_a_token());
+  world.remove();
+  world.run_until("gone", [&] { return world.gone(); });
+  EXPECT_FALSE(world.keeps_a_token());
+}
+
+TEST(CrashTest, TokensThatACrashLostAreAskedForAnew) {
+  World world(Weather{.tokens_told_once = true});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  const std::string id = world.bound();
+  world.forget_tokens();
+  const int before = world.insides().visits();
+  world.restart();
+  world.run_until("a look inside", [&] { return world.insides().visits() > before; });
+  EXPECT_EQ(world.bound(), id);
+  EXPECT_EQ(world.cloud().total_created(), 1u);
+  EXPECT_TRUE(world.keeps_a_token()) << "of the next restart, too";
+}
+
 TEST(CrashTest, ARollBackIsNoticedOnce) {  // S12
   World world(Weather{});
   world.declare("Running");
@@ -634,6 +723,7 @@ TEST(CrashTest, PausedByAnotherHandIsResumed) {  // I-DRIFT
   world.cloud().pause_by_itself(world.bound());
   world.run_until("run 2",
                   [&] { return world.life().sandbox()->status.run == 2 && world.ready(); });
+  EXPECT_EQ(world.drift().counts, (std::map<std::string, int>{{"paused", 1}}));
 }
 
 TEST(CrashTest, AKilledOneIsLostAndSaysSo) {  // I-ABSENT
@@ -644,6 +734,7 @@ TEST(CrashTest, AKilledOneIsLostAndSaysSo) {  // I-ABSENT
   world.run_until("Lost", [&] { return world.life().sandbox()->status.state == "Lost"; });
   world.pass(10min);
   EXPECT_EQ(world.cloud().total_created(), 1u);
+  EXPECT_EQ(world.drift().counts, (std::map<std::string, int>{{"lost", 1}}));
   world.remove();
   world.run_until("gone", [&] { return world.gone(); });
 }

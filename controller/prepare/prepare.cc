@@ -81,10 +81,7 @@ class Preparation {
     CHECK_OK(sandbox_.health(stop_));
     const auto answer = door_.health(stop_);
     if (!replace && (answer || answer.error().code == ErrorCode::kDenied)) return answer;
-    if (replace) CHECK_OK(script(kEndAll, {kExecutorPath}, kRoot));
-    TRY(const Layout layout, lay_out());
-    if (!layout.right_executor) CHECK_OK(upload());
-    CHECK_OK(start(secrets, layout.group));
+    if (const auto begun = begin(secrets, replace); !begun) return from_envd(begun.error());
     return wait_for_answer();
   }
 
@@ -93,6 +90,20 @@ class Preparation {
     std::string group;
     bool right_executor = false;
   };
+
+  base::Result<base::Done> begin(const wire::StartSecrets& secrets, bool replace) {
+    if (replace) CHECK_OK(script(kEndAll, {kExecutorPath}, kRoot));
+    TRY(const Layout layout, lay_out());
+    if (!layout.right_executor) CHECK_OK(upload());
+    return start(secrets, layout.group);
+  }
+
+  // Only the executor's refusal is kDenied: envd refuses an old token of the sandbox, and that is
+  // no reason to replace an executor.
+  static base::Error from_envd(base::Error error) {
+    if (error.code == ErrorCode::kDenied) error.code = ErrorCode::kUnavailable;
+    return error;
+  }
 
   base::Result<std::string> script(const char* text, std::vector<std::string> arguments,
                                    const std::string& user) {

@@ -63,6 +63,7 @@ class FakeInside final : public envd::Sandbox {
   base::Result<envd::Finished> run(const envd::Command& command, base::Milliseconds,
                                    std::stop_token) override {
     if (!step()) return gone();
+    if (turns_away) return base::error(base::ErrorCode::kDenied, "401: an old token");
     const std::string& text = command.argv.at(2);
     EXPECT_TRUE(parses(text)) << text;
     if (text.starts_with("id ")) return envd::Finished{.output = "1000\n1000\n"};
@@ -108,6 +109,7 @@ class FakeInside final : public envd::Sandbox {
   std::map<std::string, std::string> files;
   std::map<std::string, bool> executable;
   bool running = false, refuses = false, runtime_is_link = false, no_sha256sum = false;
+  bool turns_away = false;  // By envd.
   int uploads = 0, starts = 0, die_before = -1;
 };
 
@@ -178,6 +180,11 @@ TEST_F(Prepare, ReportsOneThatRefusesAndReplacesItWhenTold) {
   EXPECT_EQ(inside_.starts, 0);
   EXPECT_TRUE(prepare(true));
   EXPECT_EQ(inside_.starts, 1);
+}
+
+TEST_F(Prepare, DoesNotTakeEnvdsRefusalForTheExecutors) {
+  inside_.turns_away = true;
+  EXPECT_EQ(prepare().error().code, base::ErrorCode::kUnavailable);
 }
 
 TEST_F(Prepare, RefusesARuntimeFolderThatIsALink) {

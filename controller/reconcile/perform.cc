@@ -46,6 +46,11 @@ void note_executor(Memory& memory, const Prepare& step, const base::Result<wire:
   }
 }
 
+// Another address is another provider, whatever it is called.
+const std::string& name_of_provider(const Session& session) {
+  return session.provider->spec.api_url;
+}
+
 // It did not answer: it may have been paused or have gone, or its tokens have changed.
 void forget_way_in(Memory& memory, base::Moment now) {
   outdate(memory, now);
@@ -216,9 +221,11 @@ Outcome Reconciler::perform(const Pass& pass, const Create& step) {
   auto request = new_sandbox(pass.wanted(), *pass.session, step.attempt);
   if (!request) return failed(request.error());
   return begin(pass, "Create", true,
-               [this, wanted = pass.wanted(), gate = pass.session->gate, attempt = step.attempt,
+               [this, wanted = pass.wanted(), session = *pass.session, attempt = step.attempt,
                 request = *std::move(request)](std::stop_token stop) {
-                 auto made = gate->as(Priority::kCreate).create(request, stop);
+                 e2b::Cloud& cloud = session.gate->as(Priority::kCreate);
+                 auto made = cloud.create(request, stop);
+                 if (made) way_in_.keep(name_of_provider(session), wanted, *made, cloud, stop);
                  parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
                    memory.sent = Sent{.attempt = attempt};
                    memory.send_ended = parts_.clock.now();
@@ -273,11 +280,13 @@ Outcome Reconciler::perform(const Pass& pass, const Extend& step) {
 
 base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id, Priority priority,
                                         std::stop_token stop) {
-  std::optional<e2b::Handle> handle = parts_.memories.recall(pass.uid()).handle;
+  const Memory known = parts_.memories.recall(pass.uid());
+  std::optional<e2b::Handle> handle = known.handle;
   if (!handle || handle->id != id) {
-    TRY(handle, pass.cloud(priority).handle(id, stop));
-    if (!handle)
-      return base::error(base::ErrorCode::kUnavailable, "the provider does not show ", id, " now");
+    // A way in that did not lead in may have been an old one.
+    const bool anew = known.held.step == "Prepare" || known.held.step == "Resumed";
+    TRY(handle, way_in_.find(name_of_provider(*pass.session), pass.wanted(), id, anew,
+                             pass.cloud(priority), stop));
     parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.handle = handle; });
   }
   return Target{pass.session->provider->spec, *handle, pass.uid(), pass.wanted().status.epoch};
@@ -343,10 +352,14 @@ Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Connect& step) {
-  if (pass.wanted().status.paused_by == api::PausedBy::kNobody) parts_.observer.drifted("paused");
+  const bool retried = pass.seen.memory.held.step == "Connect";
+  if (pass.wanted().status.paused_by == api::PausedBy::kNobody && !retried)
+    parts_.observer.drifted("paused");
   return begin(pass, "Connect", true, [this, pass, step](std::stop_token stop) {
-    const auto connected =
-        pass.cloud(Priority::kResume).connect(step.id, pass.wanted().spec.keep_alive.timeout, stop);
+    e2b::Cloud& cloud = pass.cloud(Priority::kResume);
+    const auto connected = cloud.connect(step.id, pass.wanted().spec.keep_alive.timeout, stop);
+    if (connected)
+      way_in_.keep(name_of_provider(*pass.session), pass.wanted(), connected->handle, cloud, stop);
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       outdate(memory, parts_.clock.now());
       memory.executor = {};

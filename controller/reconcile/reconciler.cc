@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/reconcile/pass.h"
+#include "libs/api/reasons.h"
 #include "libs/base/log.h"
 
 namespace controller {
@@ -21,7 +22,8 @@ void take_poll(Memory& memory, const Session& session, const std::string& uid) {
 
 }  // namespace
 
-Reconciler::Reconciler(Parts parts) : parts_(parts), began_(parts.clock.now()) {}
+Reconciler::Reconciler(Parts parts)
+    : parts_(parts), began_(parts.clock.now()), way_in_(parts.store) {}
 
 kube::Requeue Reconciler::reconcile(const api::Key& key) {
   const auto wanted = parts_.store.find_sandbox(key);
@@ -117,6 +119,10 @@ void Reconciler::recorded(const Pass& pass, const Action& action) {
   if (std::holds_alternative<RecordRun>(action) && wanted.status.run == 0 &&
       wanted.metadata.created)
     parts_.observer.became_ready(pass.seen.wall - *wanted.metadata.created);
+  if (const auto* wait = std::get_if<Wait>(&action); wait && wait->reason == api::reason::kLost) {
+    const auto* before = api::find_condition(wanted.status, api::condition::kReady);
+    if (!before || before->reason != api::reason::kLost) parts_.observer.drifted("lost");
+  }
   if (!std::holds_alternative<RecordIncarnation>(action)) return;
   const ExecutorView& view = pass.seen.memory.executor;
   parts_.memories.update(pass.uid(), [&](Memory& memory) {

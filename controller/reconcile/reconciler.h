@@ -8,6 +8,7 @@
 #include "controller/reconcile/providers.h"
 #include "controller/reconcile/reach.h"
 #include "controller/reconcile/report.h"
+#include "controller/reconcile/way_in.h"
 #include "libs/api/resource_store.h"
 #include "libs/kube/queue.h"
 
@@ -102,6 +103,7 @@ class Reconciler {
 
   const Parts parts_;
   const base::Moment began_;
+  WayIn way_in_;
 };
 
 // "sandfleet.dev" words of a failure: the reason of the catalogue, and how long to wait.

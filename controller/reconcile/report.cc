@@ -119,24 +119,25 @@ Story story_of(const Observation& seen, const Action& action) {
       action);
 }
 
-void set(api::SandboxStatus& status, const Observation& seen, std::string_view type, bool value,
-         std::string_view why, std::string message = {}) {
+void set_word(api::SandboxStatus& status, const Observation& seen, std::string_view type,
+              std::string_view word, std::string_view why, std::string message = {}) {
   api::set_condition(status.conditions, {.type = std::string(type),
-                                         .status = value ? "True" : "False",
+                                         .status = std::string(word),
                                          .reason = std::string(why),
                                          .message = std::move(message),
                                          .observed_generation = seen.wanted.metadata.generation,
                                          .last_transition = seen.wall});
 }
 
+void set(api::SandboxStatus& status, const Observation& seen, std::string_view type, bool value,
+         std::string_view why, std::string message = {}) {
+  set_word(status, seen, type, value ? "True" : "False", why, std::move(message));
+}
+
 void tell(api::SandboxStatus& status, const Observation& seen, const Story& story) {
   status.observed_generation = seen.wanted.metadata.generation;
   status.state = std::string(story.state);
-  set(status, seen, condition::kReady, story.ready == "True", story.reason, story.message);
-  if (story.ready == "Unknown") {
-    for (auto& ready : status.conditions)
-      if (ready.type == condition::kReady) ready.status = "Unknown";
-  }
+  set_word(status, seen, condition::kReady, story.ready, story.reason, story.message);
   set(status, seen, condition::kReconciling, story.reconciling, story.reason);
   set(status, seen, condition::kStalled, story.stalled, story.reason,
       story.stalled ? story.message : "");

@@ -80,6 +80,18 @@ class ResourceStore {
   virtual base::Result<base::Done> remove_release(const std::string& provider,
                                                   const std::string& sandbox_id) = 0;
 
+  // The way into an E2B sandbox, where its provider tells a token only once. Readable by us alone,
+  // gone with the object, and never printed.
+  struct WayIn {
+    std::string sandbox_id, envd_version;
+    std::optional<std::string> envd_token = {}, traffic_token = {};
+    bool operator==(const WayIn&) const = default;
+  };
+  // The newest replaces the one before. kNotFound, kConflict: the object is gone, or another.
+  virtual base::Result<base::Done> keep_way_in(const Key& key, const std::string& uid,
+                                               const WayIn& way) = 0;
+  virtual base::Result<std::optional<WayIn>> kept_way_in(const std::string& uid) = 0;
+
   // Called with each key that changed, from the store's own thread; must be short. Register before
   // start.
   virtual void on_sandbox_change(std::function<void(const Key&)> changed) = 0;

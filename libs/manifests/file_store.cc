@@ -6,6 +6,7 @@
 #include "libs/manifests/rules.h"
 #include "libs/manifests/scanner.h"
 #include "libs/manifests/watcher.h"
+#include "libs/manifests/ways_in.h"
 
 namespace manifests {
 
@@ -59,6 +60,7 @@ struct FileStore::State {
   Objects objects{layout, disk};
   Secrets secrets{layout.secrets(), disk};
   Releases releases{layout.releases(), disk};
+  const WaysIn ways_in{layout.ways_in(), disk};
   std::unique_ptr<EventLog> events = {};
   std::unique_ptr<Scanner> scanner = {};
   std::function<void(const Key&)> sandbox_changed = {};
@@ -82,7 +84,10 @@ Result<Done> FileStore::State::open() {
   lock = *std::move(locked);
   CHECK_OK(disk.make_folders(layout.results()));
   CHECK_OK(guard.open());
-  objects.before_gone([this](const Id& id) { return guard.forget(id); });
+  objects.before_gone([this](const Record& record) -> Result<Done> {
+    if (record.sandbox) CHECK_OK(ways_in.remove(record.sandbox->metadata.uid));
+    return guard.forget(record.id);
+  });
   CHECK_OK(objects.load());
   CHECK_OK(secrets.load());
   events = std::make_unique<EventLog>(layout.events(), disk, clock);
@@ -272,6 +277,19 @@ Result<std::vector<FileStore::Release>> FileStore::releases(const std::string& p
 
 Result<Done> FileStore::remove_release(const std::string& provider, const std::string& sandbox_id) {
   return state_->releases.remove(provider, sandbox_id);
+}
+
+// In the object's turn, so that none is kept for one that has just gone.
+Result<Done> FileStore::keep_way_in(const Key& key, const std::string& uid, const WayIn& way) {
+  CHECK_OK(state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+    CHECK_OK(check(sandbox.metadata, {uid}));
+    return state_->ways_in.keep(uid, way);
+  }));
+  return Done{};
+}
+
+Result<std::optional<FileStore::WayIn>> FileStore::kept_way_in(const std::string& uid) {
+  return state_->ways_in.of(uid);
 }
 
 void FileStore::on_sandbox_change(std::function<void(const Key&)> changed) {

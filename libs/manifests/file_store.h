@@ -70,6 +70,9 @@ class FileStore final : public api::ResourceStore {
   base::Result<std::vector<Release>> releases(const std::string& provider) override;
   base::Result<base::Done> remove_release(const std::string& provider,
                                           const std::string& sandbox_id) override;
+  base::Result<base::Done> keep_way_in(const api::Key& key, const std::string& uid,
+                                       const WayIn& way) override;
+  base::Result<std::optional<WayIn>> kept_way_in(const std::string& uid) override;
   void on_sandbox_change(std::function<void(const api::Key&)> changed) override;
   void on_provider_change(std::function<void(const std::string& name)> changed) override;
   std::string fleet_id() const override;

@@ -872,6 +872,32 @@ TEST_F(Store, RefusesAReleaseWhenTheRecordIsFull) {
   EXPECT_EQ(refused.error().code, ErrorCode::kRateLimited);
 }
 
+TEST_F(Store, KeepsTheWayInOfAnObjectForItselfAloneUntilThatIsGone) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const FileStore::WayIn first{"sb-1", "0.6.13", "CANARY-1", {}};
+  const FileStore::WayIn second{"sb-1", "0.6.13", {}, "CANARY-2"};
+  EXPECT_EQ(*store_->kept_way_in(uid()), std::nullopt);
+  ASSERT_TRUE(store_->keep_way_in(kA, uid(), first));
+  ASSERT_TRUE(store_->keep_way_in(kA, uid(), second));
+  open();
+  EXPECT_EQ(*store_->kept_way_in(uid()), second);
+  const fs::path file = options_.state / "ways-in" / (uid() + ".json");
+  struct stat found{};
+  ASSERT_EQ(::stat(file.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 07777, 0600u);
+  EXPECT_EQ(store_->keep_way_in(kA, "another", first).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store_->keep_way_in({"default", "b"}, "x", first).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(store_->kept_way_in("../x").error().code, ErrorCode::kInvalid);
+  fs::remove(options_.manifests / "a.yaml");
+  scan();
+  clock_.advance(Milliseconds(2'000));
+  scan();
+  EXPECT_EQ(store_->find_sandbox(kA), nullptr);
+  EXPECT_FALSE(fs::exists(file));
+}
+
 TEST_F(Store, KeepsOneFleetKeyForItselfAlone) {
   open();
   const auto key = store_->fleet_key();

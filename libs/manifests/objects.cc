@@ -100,7 +100,7 @@ Result<Record> Objects::keep(Record record) {
 
 // The object goes; where its document is to be passed over, a tombstone takes its place.
 Result<Record> Objects::finish(Record record) {
-  if (before_gone_) CHECK_OK(before_gone_(record.id));
+  if (before_gone_) CHECK_OK(before_gone_(record));
   if (record.passed_over) {
     Record tombstone = record;
     tombstone.sandbox.reset();

@@ -35,7 +35,7 @@ class Objects {
   // Called with every change, from the thread that made it and with no lock held.
   void on_change(std::function<void(const Id&)> changed) { changed_ = std::move(changed); }
   // Called before the last trace of an object goes.
-  void before_gone(std::function<base::Result<base::Done>(const Id&)> called) {
+  void before_gone(std::function<base::Result<base::Done>(const Record&)> called) {
     before_gone_ = std::move(called);
   }
 
@@ -56,7 +56,7 @@ class Objects {
   std::array<std::mutex, kTurns> turns_;
   std::atomic<std::int64_t> last_version_ = 0;
   std::function<void(const Id&)> changed_;
-  std::function<base::Result<base::Done>(const Id&)> before_gone_;
+  std::function<base::Result<base::Done>(const Record&)> before_gone_;
 };
 
 }  // namespace manifests

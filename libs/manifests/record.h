@@ -61,6 +61,7 @@ struct Layout {
   std::filesystem::path recovered() const { return state / "recovered.json"; }
   std::filesystem::path secrets() const { return state / "secrets.json"; }
   std::filesystem::path releases() const { return state / "releases"; }
+  std::filesystem::path ways_in() const { return state / "ways-in"; }
   std::filesystem::path requests() const { return state / "requests"; }
   std::filesystem::path results() const { return state / "requests" / "results"; }
 };

@@ -254,6 +254,12 @@ std::optional<SandboxInfo> FakeCloud::find(const std::string& id) {
   return std::nullopt;
 }
 
+std::optional<Handle> FakeCloud::truth_of(const std::string& id) {
+  std::lock_guard lock(mutex_);
+  const Box* box = find_alive(id);
+  return box ? std::optional(handle_of(*box)) : std::nullopt;
+}
+
 std::optional<NewSandbox> FakeCloud::request_of(const std::string& id) const {
   std::lock_guard lock(mutex_);
   const auto found = boxes_.find(id);

@@ -93,6 +93,7 @@ class FakeCloud final : public Cloud {
   std::vector<std::string> live_of(const std::string& uid,
                                    const std::string& key = "sandfleet.uid");
   std::optional<SandboxInfo> find(const std::string& id);
+  std::optional<Handle> truth_of(const std::string& id);  // Its tokens as they are now.
   std::optional<NewSandbox> request_of(const std::string& id) const;
   std::size_t total_created() const;
   // Overlaps that lasted longer than `tolerated`.

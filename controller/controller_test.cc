@@ -1,0 +1,177 @@
+#include "controller/controller.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <latch>
+
+#include "controller/metrics.h"
+#include "libs/e2b/testing/fake_cloud.h"
+#include "libs/manifests/file_store.h"
+#include "libs/manifests/testing/temporary_folder.h"
+
+namespace controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+// An executor that answers everywhere, and does as told.
+class Inside final : public Reach {
+ public:
+  base::Result<wire::Health> prepare(const Target&, bool, std::stop_token) override {
+    std::lock_guard lock(mutex_);
+    return health_;
+  }
+  base::Result<wire::Health> quiesce(const Target&, const wire::Quiesce&,
+                                     std::stop_token) override {
+    std::lock_guard lock(mutex_);
+    return health_;
+  }
+  base::Result<wire::Health> resumed(const Target&, const wire::Resumed& resumed,
+                                     std::stop_token) override {
+    std::lock_guard lock(mutex_);
+    health_.identity = resumed.identity;
+    return health_;
+  }
+
+ private:
+  std::mutex mutex_;
+  wire::Health health_{.instance = "i-1"};
+};
+
+// The whole program but main, on a scratch folder and a provider in memory.
+class ControllerTest : public testing::Test {
+ protected:
+  ControllerTest() {
+    store_->on_sandbox_change([this](const api::Key& key) { queue_.add(key); });
+    store_->on_provider_change([this](const std::string& name) { news_.add(name); });
+    write("provider",
+          "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata: {name: default}\n"
+          "spec:\n  api: {url: \"http://127.0.0.1:1\"}\n"
+          "  data: {url: \"http://127.0.0.1:2\", routing: Header}\n");
+    declare("Running");
+    controller_.start();
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_.path() / "manifests" / (name + ".yaml")) << text;
+  }
+  void declare(const std::string& desired) {
+    write("one",
+          "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: one}\n"
+          "spec:\n  template: {id: base}\n  desiredState: " +
+              desired + "\n");
+    EXPECT_TRUE(store_->scan_once());
+  }
+  std::shared_ptr<const api::Sandbox> sandbox() const {
+    return store_->find_sandbox({"default", "one"});
+  }
+  bool wait_until(const std::function<bool()>& fact) const {
+    const auto limit = std::chrono::steady_clock::now() + 30s;
+    while (!fact() && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(1ms);
+    return fact();
+  }
+  bool becomes_ready() const {
+    return wait_until([&] { return sandbox()->status.state == "Running"; });
+  }
+  void declare_another() {
+    write("two",
+          "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: two}\n"
+          "spec:\n  template: {id: base}\n");
+    EXPECT_TRUE(store_->scan_once());
+  }
+  // The call that is held is answered once the controller was told to stop.
+  void stop_meanwhile() {
+    on_its_way_.wait();
+    std::jthread stopping([this] { controller_.stop(); });
+    EXPECT_TRUE(wait_until([&] { return !controller_.trouble().empty(); }));
+    answer_.count_down();
+  }
+  void hold(e2b::Operation held) {
+    cloud_->before([this, held](e2b::Operation operation, const std::string&) {
+      if (operation != held) return;
+      on_its_way_.count_down();
+      answer_.wait();
+    });
+  }
+  static std::unique_ptr<manifests::FileStore> open(const std::filesystem::path& folder,
+                                                    const base::Clock& clock) {
+    std::filesystem::create_directories(folder / "manifests");
+    auto opened = manifests::FileStore::open(
+        {.manifests = folder / "manifests", .state = folder / "state", .machine_id = "machine"},
+        clock);
+    return *std::move(opened);
+  }
+
+  const manifests::TemporaryFolder folder_;
+  const base::SystemClock clock_;
+  std::latch on_its_way_{1}, answer_{1};
+  std::shared_ptr<e2b::FakeCloud> cloud_ = std::make_shared<e2b::FakeCloud>(clock_);
+  metrics::Registry registry_{metrics_table()};
+  kube::Queue queue_{clock_};
+  ProviderNews news_;
+  std::unique_ptr<manifests::FileStore> store_ = open(folder_.path(), clock_);
+  Connections connections_{
+      *store_,
+      clock_,
+      {[](const auto&) { return std::string("key"); }, [this](const auto&) { return cloud_; }}};
+  Memories memories_;
+  Inside inside_;
+  Engine engine_{clock_, {}, heartbeat_news(registry_, memories_, *store_, queue_, clock_)};
+  Pool pool_{{.threads = 4}, [this](const api::Key& key) { queue_.add(key); }};
+  MetricsObserver observer_{registry_};
+  Reconciler reconciler_{
+      {*store_, connections_, pool_, engine_, inside_, memories_, clock_, observer_}};
+  Sweeper sweeper_{*store_, connections_, clock_, 120s};
+  Controller controller_{{*store_, queue_, reconciler_, connections_, engine_, pool_, sweeper_,
+                          memories_, clock_, registry_, news_},
+                         {.workers = 2}};
+};
+
+TEST_F(ControllerTest, StopsWithoutTouchingASandbox) {
+  ASSERT_TRUE(becomes_ready());
+  const auto before = cloud_->live();
+  const auto changes = [&] {
+    return cloud_->count(e2b::Operation::kKill) + cloud_->count(e2b::Operation::kPause) +
+           cloud_->count(e2b::Operation::kConnect);
+  };
+  controller_.stop();
+  EXPECT_EQ(changes(), 0u);
+  EXPECT_EQ(cloud_->live().size(), 1u);
+  EXPECT_EQ(cloud_->live()[0].started_at, before[0].started_at);
+  EXPECT_EQ(sandbox()->status.state, "Running");
+  EXPECT_EQ(controller_.trouble(), "not working yet, or no longer");
+}
+
+TEST_F(ControllerTest, FinishesAPauseThatIsOnItsWay) {
+  ASSERT_TRUE(becomes_ready());
+  hold(e2b::Operation::kPause);
+  declare("Paused");
+  stop_meanwhile();
+  EXPECT_EQ(cloud_->live().at(0).state, e2b::State::kPaused);
+  EXPECT_EQ(cloud_->count(e2b::Operation::kKill), 0u);
+}
+
+TEST_F(ControllerTest, FinishesACreateThatIsOnItsWayAndBindsIt) {
+  ASSERT_TRUE(becomes_ready());
+  hold(e2b::Operation::kCreate);
+  declare_another();
+  stop_meanwhile();
+  EXPECT_EQ(cloud_->live().size(), 2u);
+  const auto two = store_->find_sandbox({"default", "two"});
+  ASSERT_TRUE(two);
+  EXPECT_FALSE(two->status.sandbox_id.empty());
+  EXPECT_TRUE(cloud_->find(two->status.sandbox_id));
+  EXPECT_EQ(cloud_->count(e2b::Operation::kKill), 0u);
+}
+
+TEST_F(ControllerTest, BeginsNothingOnceItStops) {
+  ASSERT_TRUE(becomes_ready());
+  controller_.stop();
+  declare_another();
+  EXPECT_EQ(cloud_->count(e2b::Operation::kCreate), 1u);
+}
+
+}  // namespace
+}  // namespace controller

@@ -1,0 +1,105 @@
+#include "controller/options.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+namespace controller {
+namespace {
+
+struct Case {
+  const char* name;
+  std::vector<const char*> arguments;
+  const char* message;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr const char* kFolders[] = {"--manifests", "m", "--state", "s"};
+
+const Case kBad[] = {
+    {"unknown", {"--manifest"}, "The following argument was not expected: --manifest"},
+    {"stray_argument", {"m"}, "The following argument was not expected: m"},
+    {"no_value", {"--executor"}, "--executor: 1 required TEXT missing"},
+    {"twice", {"--state", "a"}, "--state: At Most 1 required but received 2"},
+    {"workers_none", {"--workers", "0"}, "--workers: Value 0 not in range 1 to 256"},
+    {"workers_many", {"--workers", "257"}, "--workers: Value 257 not in range 1 to 256"},
+    {"workers_no_number", {"--workers", "eight"}, "--workers: Value eight not in range 1 to 256"},
+    {"workers_a_fraction", {"--workers", "1.5"}, "--workers: Value 1.5 not in range 1 to 256"},
+    {"operations_none", {"--operations", "0"}, "--operations: Value 0 not in range 1 to 512"},
+    {"metrics_port_too_high",
+     {"--metrics-port", "65536"},
+     "--metrics-port: Value 65536 not in range 0 to 65535"},
+    {"metrics_port_below_zero",
+     {"--metrics-port", "-1"},
+     "--metrics-port: Value -1 not in range 0 to 65535"},
+    {"poll_never", {"--poll-seconds", "0"}, "--poll-seconds: Value 0 not in range 1 to 3600"},
+    {"poll_hardly_ever",
+     {"--poll-seconds", "3601"},
+     "--poll-seconds: Value 3601 not in range 1 to 3600"},
+    {"sweep_never", {"--sweep-seconds", "0"}, "--sweep-seconds: Value 0 not in range 1 to 86400"},
+    {"grace_below_zero",
+     {"--grace-seconds", "-1"},
+     "--grace-seconds: Value -1 not in range 0 to 86400"},
+    {"log_level", {"--log-level", "loud"}, "--log-level: loud not in {debug,info,warn,error}"},
+    {"log_format", {"--log-format", "xml"}, "--log-format: xml not in {text,json}"},
+};
+
+std::string complaint_of(const std::vector<const char*>& arguments) {
+  std::vector<const char*> argv = {"sandfleet-controller"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  Options options;
+  testing::internal::CaptureStderr();
+  const auto exit_code = parse_options(static_cast<int>(argv.size()), argv.data(), options);
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(exit_code, 2);
+  EXPECT_NE(told.find("\nRun 'sandfleet-controller --help' for its flags.\n"), std::string::npos);
+  return told.substr(0, told.find('\n'));
+}
+
+class BadFlag : public testing::TestWithParam<Case> {};
+
+TEST_P(BadFlag, IsNamedWithWhatToDo) {
+  std::vector<const char*> arguments(std::begin(kFolders), std::end(kFolders));
+  arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
+  EXPECT_EQ(complaint_of(arguments), std::string("sandfleet-controller: ") + GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadFlag, testing::ValuesIn(kBad),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Options, NameAFolderThatIsMissing) {
+  EXPECT_EQ(complaint_of({"--state", "s"}), "sandfleet-controller: --manifests is required");
+  EXPECT_EQ(complaint_of({"--manifests", "m"}), "sandfleet-controller: --state is required");
+}
+
+TEST(Options, TakeEachFlag) {
+  const char* argv[] = {"sandfleet-controller",
+                        "--manifests",
+                        "m",
+                        "--state",
+                        "s",
+                        "--api-key-file",
+                        "one=a",
+                        "--api-key-file",
+                        "b",
+                        "--claim-moved-manifests",
+                        "--workers",
+                        "256",
+                        "--grace-seconds",
+                        "0",
+                        "--log-format",
+                        "json"};
+  Options options;
+  EXPECT_EQ(parse_options(std::size(argv), argv, options), std::nullopt);
+  EXPECT_EQ(options.manifests, "m");
+  EXPECT_EQ(options.state, "s");
+  EXPECT_EQ(options.api_key_files, (std::vector<std::string>{"one=a", "b"}));
+  EXPECT_TRUE(options.claim_moved_manifests);
+  EXPECT_EQ(options.workers, 256);
+  EXPECT_EQ(options.grace_seconds, 0);
+  EXPECT_EQ(options.log_format, "json");
+  EXPECT_EQ(options.poll_seconds, Options{}.poll_seconds);
+}
+
+}  // namespace
+}  // namespace controller

@@ -1,0 +1,373 @@
+#include "controller/reconcile/report.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <set>
+
+#include "controller/reconcile/testing/scenes.h"
+#include "libs/api/reasons.h"
+
+namespace controller {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace scene;  // NOLINT: the words of the tables below.
+using api::DesiredState;
+
+enum class Writes { kNo, kStatus };
+const std::optional<base::Milliseconds> kAtOnce = 0ms, kNever = {};
+
+// What is told of a step that was done, or of one that waits.
+struct Case {
+  const char* name;
+  Observation seen;
+  Action action;
+  const char* state;
+  const char* ready;  // The word of the Ready condition, and its reason.
+  const char* reason;
+  Writes writes = Writes::kNo;
+  std::optional<api::Event> event = {};
+  std::optional<base::Milliseconds> again = kAtOnce;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+api::Event normal(const char* reason, const char* action, const char* note) {
+  return {"Normal", reason, action, note};
+}
+api::Event warning(const char* reason, const char* action, const char* note) {
+  return {"Warning", reason, action, note};
+}
+
+Observation ended(Observation seen = ready()) {
+  seen.wanted.status.ended_by = api::EndedBy::kMaxLifetime;
+  return seen;
+}
+Observation busy(Observation seen, const char* operation) {
+  seen.operation = operation;
+  return seen;
+}
+Observation paused_by_user() {
+  Observation seen = wanting(ready(), DesiredState::kPaused);
+  seen.wanted.status.paused_by = api::PausedBy::kUser;
+  return seen;
+}
+Wait wait_for(std::string_view reason, bool stalled = false) {
+  return {std::string(reason), "why", stalled ? 0ms : 2'000ms, stalled};
+}
+
+namespace reason = api::reason;
+
+const Case kCases[] = {
+    // On the way: told only where it takes long.
+    {"look", fresh(), Look{}, "Creating", "False", "Creating"},
+    {"record_intent", fresh(), RecordIntent{}, "Creating", "False", "Creating"},
+    {"count_refusal", recorded(), CountRefusal{}, "Creating", "False", "Creating"},
+    {"create", recorded(), Create{kAttempt}, "Creating", "False", "Creating"},
+    {"bind", recorded(), Bind{"sb-1", kAttempt}, "Preparing", "False", "Preparing", Writes::kNo,
+     normal("Created", "Bind", "E2B sandbox sb-1")},
+    {"extend", bound(), Extend{"sb-1"}, "Preparing", "False", "Preparing"},
+    {"prepare", bound(), Prepare{"sb-1"}, "Preparing", "False", "Preparing"},
+    {"resumed", bound(), Resumed{"sb-1", {}}, "Preparing", "False", "Preparing"},
+    {"pause", ready(), Pause{"sb-1"}, "Pausing", "False", "Pausing", Writes::kNo,
+     normal("Pausing", "Pause", "sb-1")},
+    {"connect_what_another_paused", ready(), Connect{"sb-1"}, "Resuming", "False", "Resuming",
+     Writes::kNo,
+     warning("PausedUnderUs", "Connect", "sb-1 was paused by another hand; resuming it")},
+    {"connect_what_was_paused_as_asked", wanting(paused_by_user(), DesiredState::kRunning),
+     Connect{"sb-1"}, "Resuming", "False", "Resuming", Writes::kNo,
+     normal("Resuming", "Connect", "sb-1")},
+    {"kill", ended(), Kill{"sb-1"}, "Terminating", "False", "Terminating", Writes::kStatus,
+     normal("Killed", "Kill", "E2B sandbox sb-1")},
+
+    // Records.
+    {"a_new_incarnation", ready(), RecordIncarnation{2, "processes are gone"}, "Preparing", "False",
+     "Preparing", Writes::kStatus,
+     warning("ProcessesLost", "RecordIncarnation", "processes are gone")},
+    {"the_first_incarnation", ready(), RecordIncarnation{1}, "Preparing", "False", "Preparing",
+     Writes::kStatus},
+    {"a_run", bound(), RecordRun{1, kWall}, "Running", "True", "Ready", Writes::kStatus,
+     normal("Ready", "RecordRun", "run 1")},
+    {"who_pauses", ready(), RecordPausedBy{api::PausedBy::kUser}, "Pausing", "False", "Pausing",
+     Writes::kStatus},
+    {"paused_by_nobody_any_more", ready(), RecordPausedBy{}, "Running", "True", "Ready",
+     Writes::kStatus},
+    {"an_ending", ready(), RecordEnding{api::EndedBy::kShutdownTime}, "Terminating", "False",
+     "ShutdownTimeReached", Writes::kStatus,
+     normal("Ending", "RecordEnding", "ShutdownTimeReached")},
+    {"terminated", ended(), RecordTerminated{}, "Terminated", "False", "MaxLifetimeReached",
+     Writes::kStatus},
+
+    // Kept.
+    {"running", ready(), Keep{}, "Running", "True", "Ready", Writes::kStatus, {}, kNever},
+    {"running_until",
+     ready(),
+     Keep{kWall + 11min},
+     "Running",
+     "True",
+     "Ready",
+     Writes::kStatus,
+     {},
+     60'000ms},
+    {"paused", paused_by_user(), Keep{}, "Paused", "False", "Paused", Writes::kStatus, {}, kNever},
+    {"ended",
+     ended(),
+     Keep{},
+     "Terminated",
+     "False",
+     "MaxLifetimeReached",
+     Writes::kStatus,
+     {},
+     kNever},
+
+    // Waiting.
+    {"for_a_create",
+     busy(recorded(), "Create"),
+     Wait{},
+     "Creating",
+     "False",
+     "Creating",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_preparation",
+     busy(bound(), "Prepare"),
+     Wait{},
+     "Preparing",
+     "False",
+     "Preparing",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_pause",
+     busy(ready(), "Pause"),
+     Wait{},
+     "Pausing",
+     "False",
+     "Pausing",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_resume",
+     busy(ready(), "Connect"),
+     Wait{},
+     "Resuming",
+     "False",
+     "Resuming",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_create_while_deleting",
+     busy(deleting(recorded()), "Create"),
+     Wait{},
+     "Deleting",
+     "False",
+     "Deleting",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_place",
+     recorded(),
+     wait_for(reason::kProviderQuotaExceeded),
+     "Pending",
+     "False",
+     "ProviderQuotaExceeded",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_silent_provider_unbound",
+     recorded(),
+     wait_for(reason::kProviderUnavailable),
+     "Pending",
+     "False",
+     "ProviderUnavailable",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_silent_provider_bound",
+     ready(),
+     wait_for(reason::kProviderUnavailable),
+     "Unknown",
+     "Unknown",
+     "ProviderUnavailable",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_silent_executor",
+     bound(),
+     wait_for(reason::kExecutorNotAnswering),
+     "Preparing",
+     "False",
+     "ExecutorNotAnswering",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_person", recorded(), wait_for(reason::kTemplateNotFound, true), "Stalled", "False",
+     "TemplateNotFound", Writes::kStatus, warning("TemplateNotFound", "Wait", "why"), kNever},
+    {"for_what_is_lost", ready(), wait_for(reason::kLost, true), "Lost", "False", "Lost",
+     Writes::kStatus, warning("Lost", "Wait", "why"), kNever},
+    {"while_it_ends",
+     ended(),
+     wait_for(reason::kProviderUnavailable),
+     "Terminating",
+     "Unknown",
+     "ProviderUnavailable",
+     Writes::kStatus,
+     {},
+     2'000ms},
+
+    // Deleting.
+    {"a_look_while_deleting", deleting(ready()), Look{}, "Deleting", "False", "Deleting"},
+    {"release", deleting(ready()), Release{"sb-1"}, "Deleting", "False", "Deleting", Writes::kNo,
+     normal("Released", "Release", "E2B sandbox sb-1")},
+    {"leave", deleting(ready()), Leave{"sb-1"}, "Deleting", "False", "Deleting"},
+    {"remove_finalizer",
+     deleting(ready()),
+     RemoveFinalizer{},
+     "Deleting",
+     "False",
+     "Deleting",
+     Writes::kNo,
+     {},
+     kNever},
+    {"delete_object",
+     ended(),
+     DeleteObject{},
+     "Preparing",
+     "False",
+     "Preparing",
+     Writes::kNo,
+     {},
+     kNever},
+};
+
+const api::Condition* ready_of(const Report& news) {
+  return api::find_condition(news.status, api::condition::kReady);
+}
+
+class ReportOf : public testing::TestWithParam<Case> {};
+
+TEST_P(ReportOf, TellsWhatWasDone) {
+  const Case& c = GetParam();
+  const Report news = report(c.seen, c.action, {});
+  EXPECT_EQ(news.status.state, c.state);
+  ASSERT_TRUE(ready_of(news));
+  EXPECT_EQ(ready_of(news)->status, c.ready);
+  EXPECT_EQ(ready_of(news)->reason, c.reason);
+  EXPECT_EQ(news.write, c.writes == Writes::kStatus);
+  EXPECT_EQ(news.event, c.event) << (news.event ? news.event->reason + ": " + news.event->note
+                                                : "");
+  EXPECT_EQ(news.requeue, (kube::Requeue{.after = c.again}));
+}
+
+TEST_P(ReportOf, TellsAFailureAndChangesNothing) {
+  const Case& c = GetParam();
+  const base::Error error{base::ErrorCode::kUnavailable, "no answer"};
+  const Report news = report(c.seen, c.action, {.error = error});
+  const std::string name(name_of(c.action));
+  EXPECT_EQ(news.event, (api::Event{"Warning", name + "Failed", name, "no answer"}));
+  EXPECT_TRUE(news.requeue.failed);
+  EXPECT_FALSE(news.write);
+}
+
+TEST_P(ReportOf, LooksAtAnOperationASecondLater) {
+  const Case& c = GetParam();
+  EXPECT_EQ(report(c.seen, c.action, {.begun = true}).requeue, (kube::Requeue{.after = 1'000ms}));
+}
+
+TEST_P(ReportOf, NeverWritesOverAnObjectThatItsOwnStepHasChanged) {
+  EXPECT_FALSE(report(GetParam().seen, GetParam().action, {.written = true}).write);
+}
+
+TEST_P(ReportOf, SpeaksOfTheGenerationThatWasSeen) {  // I-OBSGEN
+  Observation seen = GetParam().seen;
+  seen.wanted.metadata.generation = 7;
+  seen.wanted.status.observed_generation = 6;
+  const Report news = report(seen, GetParam().action, {});
+  EXPECT_EQ(news.status.observed_generation, 7);
+  for (const auto& condition : news.status.conditions)
+    EXPECT_EQ(condition.observed_generation, 7) << condition.type;
+}
+
+TEST_P(ReportOf, ChangesNothingTheSecondTime) {  // I-NOFLAP
+  Observation seen = GetParam().seen;
+  seen.wanted.status = report(seen, GetParam().action, {}).status;
+  if (std::holds_alternative<RecordIncarnation>(GetParam().action) ||
+      std::holds_alternative<RecordTerminated>(GetParam().action))
+    return;  // Each of them adds something, and is decided once.
+  seen.wall += 1min;
+  seen.now += 1min;
+  const Report again = report(seen, GetParam().action, {});
+  EXPECT_EQ(api::to_json(again.status), api::to_json(seen.wanted.status));
+}
+
+INSTANTIATE_TEST_SUITE_P(, ReportOf, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Report, IsTabledForEveryAction) {
+  std::set<std::string_view> tabled;
+  for (const Case& c : kCases) tabled.insert(name_of(c.action));
+  EXPECT_EQ(tabled.size(), std::variant_size_v<Action>);
+}
+
+TEST(Report, SaysTruthsThatKubernetesToolsRead) {
+  const auto word = [](const Report& news, std::string_view type) {
+    const auto* found = api::find_condition(news.status, type);
+    return found ? found->status + " " + found->reason : "";
+  };
+  const Report running = report(ready(), Keep{}, {});
+  EXPECT_EQ(word(running, api::condition::kReconciling), "False Ready");
+  EXPECT_EQ(word(running, api::condition::kStalled), "False Ready");
+  EXPECT_EQ(word(running, api::condition::kBound), "True Bound");
+  EXPECT_EQ(word(running, api::condition::kPrepared), "True Prepared");
+  EXPECT_EQ(word(running, api::condition::kPaused), "False Running");
+  EXPECT_EQ(word(running, api::condition::kCapacityAvailable), "True Ready");
+  EXPECT_EQ(word(running, api::condition::kDeleting), "");
+  const Report stalled = report(recorded(), wait_for(reason::kTemplateNotFound, true), {});
+  EXPECT_EQ(word(stalled, api::condition::kReconciling), "False TemplateNotFound");
+  EXPECT_EQ(word(stalled, api::condition::kStalled), "True TemplateNotFound");
+  EXPECT_EQ(word(stalled, api::condition::kBound), "False Pending");
+  const Report full = report(recorded(), wait_for(reason::kProviderQuotaExceeded), {});
+  EXPECT_EQ(word(full, api::condition::kCapacityAvailable), "False ProviderQuotaExceeded");
+  EXPECT_EQ(word(report(deleting(ready()), Look{}, {}), api::condition::kDeleting),
+            "True Deleting");
+}
+
+TEST(Report, TellsOfAStandstillOnce) {
+  Observation seen = recorded();
+  const Action stalled = wait_for(reason::kTemplateNotFound, true);
+  seen.wanted.status = report(seen, stalled, {}).status;
+  EXPECT_FALSE(report(seen, stalled, {}).event);
+}
+
+TEST(Report, KeepsTheLastNoticesAndNumbersThemOn) {
+  Observation seen = ready();
+  for (int i = 0; i < 12; ++i)
+    seen.wanted.status =
+        report(seen, RecordIncarnation{i + 2, "notice " + std::to_string(i + 1)}, {}).status;
+  const auto& notices = seen.wanted.status.notices;
+  ASSERT_EQ(notices.size(), api::kNoticesMax);
+  EXPECT_EQ(notices.front().number, 3);
+  EXPECT_EQ(notices.back().number, 12);
+  EXPECT_EQ(notices.back().text, "notice 12");
+}
+
+TEST(Report, BindsAsTheFirstIncarnationOfItsEpoch) {
+  Observation seen = recorded();
+  seen.provider->spec.data_url = "http://data";
+  const auto first = bound_status(seen, {"sb-1", kAttempt});
+  EXPECT_EQ(first.sandbox_id, "sb-1");
+  EXPECT_EQ(first.epoch, 1);
+  EXPECT_EQ(first.incarnation, 1);
+  EXPECT_EQ(first.endpoint_url, "http://data");
+  EXPECT_EQ(api::find_condition(first, api::condition::kBound)->status, "True");
+  seen.wanted.status = first;
+  seen.wanted.status.run = 4;
+  const auto next = bound_status(seen, {"sb-2", {"n2", 2, 0}});
+  EXPECT_EQ(next.epoch, 2);
+  EXPECT_EQ(next.incarnation, 2);
+  EXPECT_EQ(next.run, 0);
+}
+
+}  // namespace
+}  // namespace controller
