@@ -7,9 +7,9 @@
 #include <latch>
 
 #include "controller/metrics.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/e2b/testing/fake_cloud.h"
 #include "libs/manifests/file_store.h"
-#include "libs/manifests/testing/temporary_folder.h"
 
 namespace controller {
 namespace {
@@ -104,7 +104,7 @@ class ControllerTest : public testing::Test {
     return *std::move(opened);
   }
 
-  const manifests::TemporaryFolder folder_;
+  const base::TemporaryFolder folder_;
   const base::SystemClock clock_;
   std::latch on_its_way_{1}, answer_{1};
   std::shared_ptr<e2b::FakeCloud> cloud_ = std::make_shared<e2b::FakeCloud>(clock_);

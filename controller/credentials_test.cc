@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "libs/base/testing/fake_clock.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/manifests/file_store.h"
-#include "libs/manifests/testing/temporary_folder.h"
 
 namespace controller {
 namespace {
@@ -42,7 +42,7 @@ class CredentialsTest : public testing::Test {
     return credentials.api_key(*store_, wanted);
   }
 
-  manifests::TemporaryFolder folder_;
+  base::TemporaryFolder folder_;
   base::FakeClock clock_;
   std::unique_ptr<manifests::FileStore> store_;
 };
