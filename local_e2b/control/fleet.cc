@@ -174,8 +174,16 @@ Fleet::Deed Fleet::build(EntryPtr entry, std::map<std::string, std::string> env)
   if (!version) co_return co_await undo_create(entry, version.error().message);
   sandbox.envd_version = *version;
   start_run(sandbox, sandbox.timeout_seconds);
+  sandbox.phase = Phase::kRunning;
+  if (const auto saved = records_.save(sandbox); !saved) {
+    // By its record it never started, so the next server would destroy what was promised.
+    sandbox.phase = Phase::kStarting;
+    co_return co_await undo_create(entry, saved.error().message);
+  }
   base::log::info("sandbox created", {{"sandbox", sandbox.id}, {"template", sandbox.template_id}});
-  co_return finish(*entry, Phase::kRunning, base::Done{});
+  entry->operation->outcome = Outcome<base::Done>(base::Done{});
+  entry->changed.notify_all();
+  co_return base::Done{};
 }
 
 Fleet::Deed Fleet::undo_create(EntryPtr entry, std::string why) {
@@ -214,7 +222,11 @@ aio::Task<Outcome<base::Done>> Fleet::kill(std::string team, std::string id) {
 Fleet::Deed Fleet::do_kill(EntryPtr entry) {
   const Busy busy(work_);
   const std::string id = entry->sandbox.id;
-  CO_CHECK_OK(begin(*entry, Phase::kKilling));
+  // Done even when it cannot be written down: on a full disk this is what makes room, and whoever
+  // asked is told only once it is done.
+  entry->sandbox.phase = Phase::kKilling;
+  save(entry->sandbox);
+  entry->operation = std::make_shared<Operation>();
   leases_.remove(id);
   connections_.cut(id);
   const auto destroyed = co_await host_.destroy(*entry->sandbox.box);

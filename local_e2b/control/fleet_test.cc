@@ -248,6 +248,42 @@ TEST(Fleet, KillsOnce) {
   world.run(joins_kill(world));
 }
 
+// As on a full disk, but for every user.
+void refuse_records(World& world) {
+  std::filesystem::remove_all(world.folder.path() / "sandboxes");
+}
+
+aio::Task<> kills_unwritten(World& world) {
+  const auto id = co_await make(world);
+  refuse_records(world);
+  EXPECT_EQ((co_await world.fleet->pause("red", id)).error().status, 503);
+  EXPECT_TRUE(co_await world.fleet->kill("red", id));
+  EXPECT_TRUE(world.host.boxes.empty());
+  EXPECT_TRUE(world.fleet->all().empty());
+}
+TEST(Fleet, KillsEvenWhenItCannotWriteSo) {
+  World world;
+  world.run(kills_unwritten(world));
+}
+
+aio::Task<> undoes_unwritten(World& world) {
+  world.host.hold("init");
+  aio::TaskGroup group(world.loop.executor());
+  Slot slot;
+  group.spawn(keep(create_only(world), slot));
+  co_await settle();
+  refuse_records(world);
+  world.host.release("init");
+  co_await group.wait();
+  EXPECT_EQ(slot.status(), 500);
+  EXPECT_TRUE(world.host.boxes.empty());
+  EXPECT_TRUE(world.fleet->all().empty());
+}
+TEST(Fleet, PromisesNoSandboxWhoseRecordCannotBeWritten) {
+  World world;
+  world.run(undoes_unwritten(world));
+}
+
 aio::Task<> survives_failures(World& world) {
   const auto id = co_await make(world);
   world.host.fail("freeze", 1);
