@@ -194,6 +194,34 @@ def test_a_killed_provider_comes_back_with_its_sandboxes():
         delete_all(provider, controller, ["one"])
 
 
+STRANGER = """\
+for each in /proc/[0-9]*; do
+  case "$(tr '\\0' ' ' <$each/cmdline)" in "/opt/sandfleet/bin/sandfleet-executor run"*) kill -9 ${each#/proc/} ;; esac
+done
+mkdir -m 700 /tmp/stranger
+echo '{"uid": "another", "epoch": 1, "attachKey": "KEY", "adminKey": "KEY"}' |
+  exec /opt/sandfleet/bin/sandfleet-executor run --port 49984 --runtime-dir /tmp/stranger
+""".replace("KEY", "ab" * 32)
+
+
+def test_an_executor_that_refuses_its_controller_is_replaced():
+    with whole_world() as (provider, controller):
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        with controller:
+            box = controller.wait_ready("one")["one"]
+            controller.program.kill()
+            run_inside(provider, box, STRANGER, background=True)
+            listens = "test -e /tmp/stranger/executor.lock && grep -q ':C340 .* 0A ' /proc/net/tcp"  # On 49984.
+            wait_until("the stranger to stand in its place", lambda: run_inside(provider, box, listens)[0] == 0)
+            controller.start()
+            wait_until(lambda: "a notice that it was replaced; " + controller.story(),
+                       lambda: any("replaced" in each["text"] for each in
+                                   controller.sandboxes()["one"].get("status", {}).get("notices", [])))
+            assert controller.wait_ready("one")["one"] == box
+            delete_all(provider, controller, ["one"])
+
+
 def test_a_wrong_key_is_said_and_its_cure_works():
     with whole_world() as (provider, controller), controller:
         controller.declare("provider", provider_manifest(provider, key="e2b_" + "0" * 40))
