@@ -106,6 +106,7 @@ Admin::Answer Admin::resumed(const base::Json& body) {
     return {409, error_body("this executor is of uid " + secrets_.uid + ", epoch " +
                             std::to_string(secrets_.epoch))};
   // Written before it is believed: after a roll-back, what the marker says must be what was true.
+  // The loop waits for the disk, so that no request is let in between.
   if (const auto written = folder_.write_marker(identity); !written)
     return {503, error_body(written.error().message)};
   health_.identity = identity;

@@ -106,6 +106,7 @@ class Boxes {
   base::Result<std::uint32_t> claim(const std::string& id);
   base::Result<BoxRecord> build(const BoxSpec& spec, std::uint32_t uid_base);
   base::Result<base::Done> remove(const std::string& id);
+  void remove_empty_cgroup();
   void reap(const std::string& id);
 
   const BoxSettings settings_;

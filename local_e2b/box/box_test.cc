@@ -288,6 +288,13 @@ TEST_F(BoxTest, OutlivesItsServer) {
   EXPECT_FALSE(base::runs(box->init_pid));
 }
 
+TEST_F(BoxTest, TakesAwayTheEmptyCgroupOfADeadServer) {
+  const fs::path cgroup = machine_.cgroup2 / cgroup_name_;
+  ASSERT_EQ(::mkdir(cgroup.c_str(), 0755), 0);
+  EXPECT_THAT(boxes_->destroy_unknown({}), IsEmpty());
+  EXPECT_FALSE(fs::exists(cgroup));
+}
+
 TEST_F(BoxTest, LeavesNothingThatTheNextServerCannotRemove) {
   std::set<std::string> met;
   for (int moment = 0; moment < 24; ++moment) {

@@ -197,12 +197,14 @@ base::Result<base::Done> Boxes::remove(const std::string& id) {
   if (cgroup.exists()) CHECK_OK(cgroup.kill(kKillMax));
   reap(id);
   if (cgroup.exists()) CHECK_OK(cgroup.remove(kKillMax));
-  {
-    // The last box takes the server's cgroup with it; with others in it, this fails as it should.
-    const std::lock_guard lock(mutex_);
-    ::rmdir((capabilities_.cgroup2 / settings_.cgroup_name).c_str());
-  }
+  remove_empty_cgroup();
   return remove_tree(folder_of(id));
+}
+
+// The last box takes the server's cgroup with it; with others in it, this fails as it should.
+void Boxes::remove_empty_cgroup() {
+  const std::lock_guard lock(mutex_);
+  ::rmdir((capabilities_.cgroup2 / settings_.cgroup_name).c_str());
 }
 
 // For an init that is dead or about to be: only of those that are our children, which a pid from a
@@ -237,6 +239,7 @@ std::vector<std::string> Boxes::destroy_unknown(const std::vector<BoxRecord>& kn
     else
       base::log::warn("unknown box stays", {{"box", id}, {"why", removed.error()}});
   }
+  remove_empty_cgroup();  // Of a server that died just before it did.
   return destroyed;
 }
 

@@ -11,6 +11,7 @@ using base::Json;
 
 constexpr std::int64_t kRefreshSecondsMin = 15, kRefreshSecondsMax = 3600;
 constexpr std::int64_t kV1Timeout = 15, kV2Timeout = 300;
+constexpr std::size_t kIdBytesMax = 64;  // Ids are remembered, in the log of requests for one.
 
 // Each reads an optional member into `field`; a refusal when it is there with another type.
 Outcome<base::Done> read(const Json& body, const char* key, std::int64_t& field) {
@@ -171,7 +172,8 @@ Outcome<ConnectRequest> parse_connect(const Json& body, Version version,
                                       std::int64_t run_seconds_max) {
   CHECK_OK(must_be_object(body));
   ConnectRequest request{.timeout_seconds = kV2Timeout};
-  if (version == Version::kV1 && !body.contains("timeout")) return invalid("timeout is required");
+  if (version == Version::kV1 && body.value("timeout", Json()).is_null())
+    return invalid("timeout is required");
   CHECK_OK(read(body, "timeout", request.timeout_seconds));
   const std::int64_t least = version == Version::kV2 ? 1 : 0;
   CHECK_OK(check_timeout(request.timeout_seconds, least, run_seconds_max));
@@ -217,7 +219,7 @@ Outcome<std::string> parse_sandbox_id(std::string_view segment) {
   const auto lower_or_digit = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
   };
-  const bool good = !parts.empty() && parts.size() <= 2 && !parts[0].empty() &&
+  const bool good = parts.size() <= 2 && !parts[0].empty() && segment.size() <= kIdBytesMax &&
                     std::all_of(parts[0].begin(), parts[0].end(), lower_or_digit);
   if (!good) return refuse(400, "Invalid sandbox ID");
   return parts[0];

@@ -91,7 +91,8 @@ TEST(CreateRequest, BoundsItsMetadataAndEnvironment) {
 
 TEST(ConnectRequest, DiffersByVersion) {
   EXPECT_EQ(parse_connect(json("{}"), Version::kV2, kDay)->timeout_seconds, 300);
-  EXPECT_EQ(parse_connect(json("{}"), Version::kV1, kDay).error().status, 400);
+  for (const char* without : {"{}", R"({"timeout":null})"})
+    EXPECT_EQ(parse_connect(json(without), Version::kV1, kDay).error().status, 400) << without;
   EXPECT_EQ(parse_connect(json(R"({"timeout":0})"), Version::kV2, kDay).error().status, 400);
   EXPECT_EQ(parse_connect(json(R"({"timeout":0})"), Version::kV1, kDay)->timeout_seconds, 0);
   EXPECT_EQ(parse_connect(json(R"({"timeout":90000})"), Version::kV1, kDay).error().status, 400);
@@ -119,6 +120,8 @@ TEST(SandboxId, DropsAnOldClientId) {
   EXPECT_EQ(*parse_sandbox_id("iabc0-6532622b"), "iabc0");
   for (const char* bad : {"", "-", "a-b-c", "IABC", "a_b", "../x", "-x"})
     EXPECT_EQ(parse_sandbox_id(bad).error().message, "Invalid sandbox ID") << bad;
+  EXPECT_TRUE(parse_sandbox_id(std::string(64, 'a')));
+  EXPECT_FALSE(parse_sandbox_id(std::string(65, 'a')));
 }
 
 }  // namespace
