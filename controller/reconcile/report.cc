@@ -67,7 +67,18 @@ std::string_view state_of(const Wait& wait, const Observation& seen) {
   return seen.wanted.status.run == 0 ? "Preparing" : "Unknown";
 }
 
+// This process has yet to hear from an executor that an earlier one found Ready: a restart of ours
+// is no news about the sandbox, so it counts as before until the look has failed.
+bool is_looked_at_again(const Observation& seen) {
+  const auto* ready = api::find_condition(seen.wanted.status, condition::kReady);
+  return seen.operation == "Prepare" && ready != nullptr && ready->status == "True" &&
+         seen.memory.executor.kind == ExecutorView::Kind::kUnknown &&
+         seen.wanted.spec.desired_state == api::DesiredState::kRunning &&
+         seen.wanted.status.ended_by == api::EndedBy::kNobody;
+}
+
 Story of_wait(const Wait& wait, const Observation& seen) {
+  if (is_looked_at_again(seen) && !seen.wanted.deleting()) return kept(seen);
   if (seen.operation && !seen.wanted.deleting()) return of_operation(*seen.operation);
   if (seen.operation)
     return under_way("Deleting", reason::kDeleting, "waiting for the end of " + *seen.operation);

@@ -369,5 +369,27 @@ TEST(Report, BindsAsTheFirstIncarnationOfItsEpoch) {
   EXPECT_EQ(next.run, 0);
 }
 
+// A controller that starts again must ask the executor, which takes a moment; watchers of Ready are
+// not told of a moment that changes nothing.
+TEST(Report, StaysReadyWhileARestartedControllerAsks) {
+  const Wait busy{.reason = std::string(api::reason::kPreparing)};
+  Observation seen = ready();
+  seen.wanted.status = report(seen, Keep{}, {}).status;
+  seen.operation = "Prepare";
+  const auto told = [&] {
+    const api::SandboxStatus status = report(seen, busy, {}).status;
+    return api::find_condition(status, api::condition::kReady)->status;
+  };
+
+  seen.memory.executor = {};
+  EXPECT_EQ(told(), "True");
+  seen.memory.executor.kind = ExecutorView::Kind::kSilent;
+  EXPECT_EQ(told(), "False");
+
+  seen.memory.executor = {};
+  seen.operation = "Connect";
+  EXPECT_EQ(told(), "False");
+}
+
 }  // namespace
 }  // namespace controller
