@@ -18,7 +18,8 @@ class Page {
     std::string first = name;
     if (values.empty()) line(name, "");
     for (const auto& [key, value] : values) {
-      line(first, key + "=" + value);
+      std::string pair = key;
+      line(first, pair.append("=").append(value));
       first = " ";
     }
   }

@@ -50,6 +50,7 @@ Result<std::vector<api::RecordedEvent>> FolderBackend::events() { return reader_
 Result<std::vector<std::string>> FolderBackend::warnings() {
   std::vector<std::string> warnings;
   TRY(const auto problems, reader_.problems());
+  warnings.reserve(problems.size() + 1);
   for (const auto& problem : problems) warnings.push_back(to_text(problem));
   TRY(const auto brake, reader_.brake());
   if (brake) warnings.push_back("nothing is being deleted: " + brake->reason);

@@ -123,10 +123,11 @@ std::string age(std::optional<base::WallTime> since, base::WallTime now) {
   if (!since) return "-";
   const auto seconds =
       std::max<std::int64_t>(0, std::chrono::floor<base::Seconds>(now - *since).count());
-  if (seconds < 120) return std::to_string(seconds) + "s";
-  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + "m";
-  if (seconds < 2 * 86'400) return std::to_string(seconds / 3600) + "h";
-  return std::to_string(seconds / 86'400) + "d";
+  constexpr std::int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+  if (seconds < 2 * kMinute) return std::to_string(seconds) + "s";
+  if (seconds < 2 * kHour) return std::to_string(seconds / kMinute) + "m";
+  if (seconds < 2 * kDay) return std::to_string(seconds / kHour) + "h";
+  return std::to_string(seconds / kDay) + "d";
 }
 
 }  // namespace cli
