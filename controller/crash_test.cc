@@ -15,6 +15,7 @@
 #include "controller/poll/connections.h"
 #include "controller/reconcile/reconciler.h"
 #include "controller/sweep/sweeper.h"
+#include "libs/api/reasons.h"
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/log.h"
@@ -628,6 +629,27 @@ TEST(CrashTest, ALostStateFolderWaitsForTheCreatesThatItMayHaveSent) {  // I-AMB
   world.run_until("Ready", [&] { return world.ready(); });
   world.pass(10min);
   EXPECT_EQ(world.cloud().total_created(), 1u);
+}
+
+TEST(CrashTest, ACreateThatIsNotSentForWantOfRoomSaysSo) {  // I-429Q
+  World world(Weather{});
+  world.cloud().set_quota(0);
+  const auto why = [&] {
+    const auto sandbox = world.life().sandbox();
+    const auto* ready = sandbox ? api::find_condition(sandbox->status, "Ready") : nullptr;
+    return ready ? ready->reason : "";
+  };
+  world.declare("Running");
+  world.run_until("a refusal", [&] { return why() == api::reason::kProviderQuotaExceeded; });
+  const auto generation = world.life().sandbox()->metadata.generation;
+  world.declare("Paused");  // Tried at once, as every edit is.
+  world.run_until("the edit", [&] {
+    const auto sandbox = world.life().sandbox();
+    return sandbox->metadata.generation > generation &&
+           sandbox->status.observed_generation == sandbox->metadata.generation;
+  });
+  EXPECT_EQ(why(), api::reason::kProviderQuotaExceeded);
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kCreate), 1u);
 }
 
 TEST(CrashTest, AFreshInstallationWaitsForNothing) {

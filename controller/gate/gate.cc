@@ -126,6 +126,11 @@ void Gate::free_creates() {
   creates_held_until_ = {};
 }
 
+bool Gate::creates_held() const {
+  std::lock_guard lock(mutex_);
+  return clock_.now() < creates_held_until_;
+}
+
 std::optional<base::Error> Gate::held_back(Priority priority) const {
   std::lock_guard lock(mutex_);
   const base::Moment now = clock_.now();

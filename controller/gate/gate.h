@@ -46,6 +46,7 @@ class Gate {
   void hold_creates();
   // A create worked, or something of ours was killed: there may be room again.
   void free_creates();
+  bool creates_held() const;  // The provider had no room, a short time ago.
   std::optional<base::Error> held_back(Priority priority) const;
 
   // A place for one call; given back when destroyed.

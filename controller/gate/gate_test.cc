@@ -43,7 +43,9 @@ TEST_F(GateTest, LetsAQuotaHoldBackCreatesOnlyAndAKillFreeThem) {  // I-429Q
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().kind, e2b::CreateFailure::Kind::kNotSent);
   EXPECT_EQ(cloud_->count(e2b::Operation::kCreate), 1u);
+  EXPECT_TRUE(gate_.creates_held());
   EXPECT_TRUE(gate_.as(Priority::kDelete).kill(id, {}));
+  EXPECT_FALSE(gate_.creates_held());
   EXPECT_TRUE(gate_.as(Priority::kCreate).create({.template_id = "base"}, {}));
 }
 

@@ -220,27 +220,31 @@ base::Result<e2b::NewSandbox> Reconciler::new_sandbox(const api::Sandbox& wanted
 Outcome Reconciler::perform(const Pass& pass, const Create& step) {
   auto request = new_sandbox(pass.wanted(), *pass.session, step.attempt);
   if (!request) return failed(request.error());
-  return begin(pass, "Create", true,
-               [this, wanted = pass.wanted(), session = *pass.session, attempt = step.attempt,
-                request = *std::move(request)](std::stop_token stop) {
-                 e2b::Cloud& cloud = session.gate->as(Priority::kCreate);
-                 auto made = cloud.create(request, stop);
-                 if (made) way_in_.keep(name_of_provider(session), wanted, *made, cloud, stop);
-                 parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
-                   memory.sent = Sent{.attempt = attempt};
-                   memory.send_ended = parts_.clock.now();
-                   if (made) {
-                     memory.sent->id = memory.made = made->id;
-                     memory.handle = *made;
-                     memory.held = {};
-                     return;
-                   }
-                   memory.sent->failure = made.error();
-                   if (!made.error().definite()) memory.unclear_send_ended = memory.send_ended;
-                 });
-                 if (!made && made.error().definite())
-                   hold_back(wanted, "Create", made.error(), made.error().kind);
-               });
+  return begin(
+      pass, "Create", true,
+      [this, wanted = pass.wanted(), session = *pass.session, attempt = step.attempt,
+       request = *std::move(request)](std::stop_token stop) {
+        e2b::Cloud& cloud = session.gate->as(Priority::kCreate);
+        auto made = cloud.create(request, stop);
+        if (made) way_in_.keep(name_of_provider(session), wanted, *made, cloud, stop);
+        parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+          memory.sent = Sent{.attempt = attempt};
+          memory.send_ended = parts_.clock.now();
+          if (made) {
+            memory.sent->id = memory.made = made->id;
+            memory.handle = *made;
+            memory.held = {};
+            return;
+          }
+          memory.sent->failure = made.error();
+          if (!made.error().definite()) memory.unclear_send_ended = memory.send_ended;
+        });
+        if (made || !made.error().definite()) return;
+        using Kind = e2b::CreateFailure::Kind;
+        // Not sent, because another's create was told that there is no room.
+        const bool no_room = made.error().kind == Kind::kNotSent && session.gate->creates_held();
+        hold_back(wanted, "Create", made.error(), no_room ? Kind::kQuota : made.error().kind);
+      });
 }
 
 // Only an uncached look may say that what we made is nobody's.
