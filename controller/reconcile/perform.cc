@@ -1,7 +1,5 @@
-#include <algorithm>
-#include <cmath>
-
 #include "controller/reconcile/pass.h"
+#include "controller/reconcile/patience.h"
 #include "libs/api/reasons.h"
 #include "libs/base/crypto.h"
 #include "libs/base/log.h"
@@ -10,8 +8,6 @@ namespace controller {
 namespace {
 
 constexpr base::Seconds kLeaveLease{3'600};  // The most that one refresh may ask for.
-constexpr base::Milliseconds kHoldMin{1'000}, kHoldMax{60'000};
-constexpr base::Milliseconds kQuotaHold{30'000};
 
 Outcome failed(base::Error error) { return Outcome{.error = std::move(error)}; }
 
@@ -58,31 +54,6 @@ void forget_way_in(Memory& memory, base::Moment now) {
 }
 
 }  // namespace
-
-std::string idempotency_key(const api::Attempt& attempt) {
-  return base::to_hex(base::sha256(attempt.nonce + ":" + std::to_string(attempt.number)));
-}
-
-Patience patience_for(const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind,
-                      int failures) {
-  using Kind = e2b::CreateFailure::Kind;
-  const auto growing = std::min(kHoldMax, kHoldMin * (1 << std::min(failures, 6)));
-  Patience patience{std::string(api::reason::kProviderUnavailable), growing};
-  if (kind == Kind::kQuota) {
-    patience = {std::string(api::reason::kProviderQuotaExceeded), std::max(kQuotaHold, growing)};
-  } else if (kind == Kind::kRefused && error.code != base::ErrorCode::kDenied) {
-    const bool no_template = error.code == base::ErrorCode::kNotFound;
-    patience = {std::string(no_template ? api::reason::kTemplateNotFound
-                                        : api::reason::kRejectedByProvider),
-                base::Milliseconds(0), true};
-  } else if (error.code == base::ErrorCode::kRateLimited) {
-    patience.reason = std::string(api::reason::kRateLimited);
-  } else if (error.code == base::ErrorCode::kDenied) {
-    patience.reason = std::string(api::reason::kCredentialsRejected);
-  }
-  if (error.retry_after) patience.delay = std::max(*error.retry_after, base::Milliseconds(1));
-  return patience;
-}
 
 void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
                            const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind) {

@@ -106,16 +106,4 @@ class Reconciler {
   WayIn way_in_;
 };
 
-// "sandfleet.dev" words of a failure: the reason of the catalogue, and how long to wait.
-struct Patience {
-  std::string reason;
-  base::Milliseconds delay{0};
-  bool for_good = false;
-};
-Patience patience_for(const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind,
-                      int failures);
-
-// hex(sha256(nonce ":" number)): another one after each definite refusal.
-std::string idempotency_key(const api::Attempt& attempt);
-
 }  // namespace controller
