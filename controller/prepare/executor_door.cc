@@ -1,11 +1,33 @@
 #include "controller/prepare/executor_door.h"
 
+#include <optional>
 #include <utility>
 
 namespace controller {
 namespace {
 
 constexpr base::Milliseconds kTimeout{10'000};
+
+// Why the executor refuses, when it is the executor that speaks: its errors are JSON objects with
+// the member "error" alone, see libs/wire/admin.h.
+std::optional<std::string> why_executor_refuses(const net::Response& reply) {
+  if (reply.status != 401 && reply.status != 409) return std::nullopt;
+  const auto json = base::parse_json(reply.body);
+  if (!json || json->size() != 1) return std::nullopt;
+  return base::text_at(*json, "error");
+}
+
+base::Error error_of(const net::Response& reply, const std::string& path) {
+  const std::string answered = path + " with " + std::to_string(reply.status);
+  if (const auto why = why_executor_refuses(reply))
+    return base::error(base::ErrorCode::kDenied, "the executor answered ", answered, ": ",
+                       net::tame(*why));
+  if (reply.status == 401 || reply.status == 403)
+    return base::error(base::ErrorCode::kConflict,
+                       "the provider's edge, not the executor, answered ", answered,
+                       "; its traffic token may be an old one");
+  return base::error(base::ErrorCode::kUnavailable, "the executor answered ", answered);
+}
 
 }  // namespace
 
@@ -45,9 +67,7 @@ base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::
     TRY(const auto json, base::parse_json(reply->body));
     return wire::health_from_json(json);
   }
-  const bool refused = reply->status == 401 || reply->status == 403 || reply->status == 409;
-  return base::error(refused ? base::ErrorCode::kDenied : base::ErrorCode::kUnavailable,
-                     "the executor answered ", path, " with ", std::to_string(reply->status));
+  return error_of(*reply, path);
 }
 
 }  // namespace controller

@@ -11,7 +11,9 @@
 
 namespace controller {
 
-// The executor's small HTTP side. kDenied: it refuses our token; kUnavailable: no executor answers.
+// The executor's small HTTP side. kDenied: it refuses our token or is another's; kConflict: an edge
+// on the way turned us away, so nothing is known of the executor and our way in may be an old one;
+// kUnavailable: no executor answers.
 class ExecutorDoor {
  public:
   virtual ~ExecutorDoor() = default;

@@ -80,7 +80,8 @@ class Preparation {
   base::Result<wire::Health> run(const wire::StartSecrets& secrets, bool replace) {
     CHECK_OK(sandbox_.health(stop_));
     const auto answer = door_.health(stop_);
-    if (!replace && (answer || answer.error().code == ErrorCode::kDenied)) return answer;
+    // Behind an edge that turns us away one may be at work: it is neither started nor replaced.
+    if (is_turned_away(answer) || (!replace && is_heard(answer))) return answer;
     if (const auto begun = begin(secrets, replace); !begun) return from_envd(begun.error());
     return wait_for_answer();
   }
@@ -96,6 +97,13 @@ class Preparation {
     TRY(const Layout layout, lay_out());
     if (!layout.right_executor) CHECK_OK(upload());
     return start(secrets, layout.group);
+  }
+
+  static bool is_turned_away(const base::Result<wire::Health>& answer) {
+    return !answer && answer.error().code == ErrorCode::kConflict;
+  }
+  static bool is_heard(const base::Result<wire::Health>& answer) {
+    return answer || answer.error().code == ErrorCode::kDenied;
   }
 
   // Only the executor's refusal is kDenied: envd refuses an old token of the sandbox, and that is
@@ -167,8 +175,7 @@ class Preparation {
     auto answer = door_.health(stop_);
     for (base::Milliseconds waited{0}; waited < options_.answer_within;
          waited += options_.ask_every) {
-      if (answer || answer.error().code == ErrorCode::kDenied || stop_.stop_requested())
-        return answer;
+      if (is_heard(answer) || is_turned_away(answer) || stop_.stop_requested()) return answer;
       options_.rest(options_.ask_every);
       answer = door_.health(stop_);
     }

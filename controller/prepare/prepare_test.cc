@@ -91,6 +91,7 @@ class FakeInside final : public envd::Sandbox {
     return 77u;
   }
   base::Result<wire::Health> health_answer() {
+    if (edge_refuses) return base::error(base::ErrorCode::kConflict, "no traffic token");
     if (!running) return base::error(base::ErrorCode::kUnavailable, "nobody listens");
     if (refuses) return base::error(base::ErrorCode::kDenied, "wrong token");
     return wire::Health{.instance = "i-1"};
@@ -109,7 +110,8 @@ class FakeInside final : public envd::Sandbox {
   std::map<std::string, std::string> files;
   std::map<std::string, bool> executable;
   bool running = false, refuses = false, runtime_is_link = false, no_sha256sum = false;
-  bool turns_away = false;  // By envd.
+  bool turns_away = false;    // By envd.
+  bool edge_refuses = false;  // On the way to the executor.
   int uploads = 0, starts = 0, die_before = -1;
 };
 
@@ -185,6 +187,16 @@ TEST_F(Prepare, ReportsOneThatRefusesAndReplacesItWhenTold) {
 TEST_F(Prepare, DoesNotTakeEnvdsRefusalForTheExecutors) {
   inside_.turns_away = true;
   EXPECT_EQ(prepare().error().code, base::ErrorCode::kUnavailable);
+}
+
+TEST_F(Prepare, TouchesNoExecutorBehindAnEdgeThatTurnsItAway) {
+  inside_.files[kExecutorPath] = "an older one";
+  inside_.running = inside_.edge_refuses = true;
+  for (const bool replace : {false, true})
+    EXPECT_EQ(prepare(replace).error().code, base::ErrorCode::kConflict);
+  EXPECT_EQ(inside_.uploads + inside_.starts, 0);
+  inside_.edge_refuses = false;
+  EXPECT_TRUE(prepare());
 }
 
 TEST_F(Prepare, RefusesARuntimeFolderThatIsALink) {
