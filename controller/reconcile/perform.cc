@@ -277,7 +277,8 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
       note_executor(memory, step, health);
       if (!health) forget_way_in(memory, parts_.clock.now());
     });
-    if (!health && health.error().code != base::ErrorCode::kDenied)
+    // The first refusal is answered at once, by a replacement; one that is refused too waits.
+    if (!health && (step.replace || health.error().code != base::ErrorCode::kDenied))
       hold_back(pass.wanted(), "Prepare", health.error());
   });
 }
