@@ -23,6 +23,13 @@ void rest(base::Milliseconds time, std::stop_token stop) {
   never.wait_for(lock, stop, time, [] { return false; });
 }
 
+std::set<std::string> names_of(
+    const std::vector<std::shared_ptr<const api::SandboxProvider>>& providers) {
+  std::set<std::string> names;
+  for (const auto& provider : providers) names.insert(provider->metadata.key.name);
+  return names;
+}
+
 const char* word_of(const kube::Requeue& requeue) {
   if (requeue.failed) return "error";
   return requeue.after ? "requeue_after" : "success";
@@ -101,13 +108,17 @@ void Controller::keep_rhythm(std::stop_token stop) {
     base::Moment poll = {}, sweep = {};
     base::Milliseconds retry = kPollRetryMin;
   };
-  std::map<std::string, Due> dues;
+  std::map<std::string, Due> dues;  // Of the providers that there are.
   while (!stop.stop_requested()) {
     for (const auto& name : parts_.provider_news.take()) {
       dues[name].poll = {};
       wake_all_of(name);
     }
-    for (const auto& provider : parts_.store.providers()) {
+    const auto providers = parts_.store.providers();
+    const std::set<std::string> names = names_of(providers);
+    if (std::erase_if(dues, [&](const auto& due) { return !names.contains(due.first); }) > 0)
+      forget_all_but(names);
+    for (const auto& provider : providers) {
       const std::string& name = provider->metadata.key.name;
       Due& due = dues[name];
       if (due.sweep == base::Moment{}) due.sweep = parts_.clock.now() + pace_.sweep;
@@ -123,6 +134,12 @@ void Controller::keep_rhythm(std::stop_token stop) {
     }
     rest(base::Milliseconds(200), stop);
   }
+}
+
+// Heartbeats and operations that are under way keep hold of what they use.
+void Controller::forget_all_but(const std::set<std::string>& providers) {
+  parts_.connections.keep_only(providers);
+  parts_.sweeper.keep_only(providers);
 }
 
 // Those whose sandboxes are not as they were are looked at; after the first list, all are.

@@ -82,6 +82,7 @@ class Controller {
   bool poll(const std::string& provider, std::stop_token stop);
   void sweep(const std::string& provider, std::stop_token stop);
   void tell_provider(const std::string& name, const base::Result<std::set<std::string>>& polled);
+  void forget_all_but(const std::set<std::string>& providers);
   void wake_all_of(const std::string& provider);
 
   const Parts parts_;

@@ -144,6 +144,23 @@ TEST_F(ControllerTest, StopsWithoutTouchingASandbox) {
   EXPECT_EQ(controller_.trouble(), "not working yet, or no longer");
 }
 
+TEST_F(ControllerTest, LetsGoOfAProviderThatIsGone) {
+  ASSERT_TRUE(becomes_ready());
+  const auto connected = cloud_.use_count();
+  write("provider-other",
+        "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata: {name: other}\n"
+        "spec:\n  api: {url: \"http://127.0.0.1:3\"}\n"
+        "  data: {url: \"http://127.0.0.1:4\", routing: Header}\n");
+  EXPECT_TRUE(store_->scan_once());
+  ASSERT_TRUE(wait_until([&] { return cloud_.use_count() > connected; }));
+  std::filesystem::remove(folder_.path() / "manifests/provider-other.yaml");
+  EXPECT_TRUE(wait_until([&] {
+    EXPECT_TRUE(store_->scan_once());
+    return cloud_.use_count() == connected;
+  }));
+  EXPECT_TRUE(connections_.session("default")->polled) << "the other one is kept";
+}
+
 TEST_F(ControllerTest, FinishesAPauseThatIsOnItsWay) {
   ASSERT_TRUE(becomes_ready());
   hold(e2b::Operation::kPause);

@@ -55,11 +55,8 @@ base::Result<base::Done> run(const Options& options) {
                                                 registry);
                                           }});
   Memories memories;
-  SandboxReach reach(
-      [&](const api::ProviderSpec& provider) -> net::Transport& {
-        return transports.inside(provider);
-      },
-      clock, fleet_key, executor);
+  SandboxReach reach([&](const api::ProviderSpec& provider) { return transports.inside(provider); },
+                     clock, fleet_key, executor);
   Engine engine(clock, {}, heartbeat_news(registry, memories, *store, queue, clock));
   Pool pool({.threads = static_cast<std::size_t>(options.operations)},
             [&](const api::Key& key) { queue.add(key); });

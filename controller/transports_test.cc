@@ -21,9 +21,8 @@ class TransportsTest : public testing::Test {
     return provider;
   }
   base::Result<wire::Health> reach_inside(const api::SandboxProvider& provider) {
-    SandboxReach reach(
-        [&](const api::ProviderSpec& spec) -> net::Transport& { return transports_.inside(spec); },
-        clock_, std::string(32, 'k'), {});
+    SandboxReach reach([&](const api::ProviderSpec& spec) { return transports_.inside(spec); },
+                       clock_, std::string(32, 'k'), {});
     return reach.quiesce({provider.spec, {.id = "sb-1"}, "uid-1", 1}, {}, {});
   }
   void call_api(const api::SandboxProvider& provider) {
@@ -54,6 +53,18 @@ TEST_F(TransportsTest, TellsNothingToADataPlaneThatNobodyVouchesFor) {
     call_api(provider(authorities));
   }
   EXPECT_EQ(server_.requests(), 0);
+}
+
+TEST_F(TransportsTest, KeepsThoseOfAProviderWhileItIsConnected) {
+  const auto key = [](const auto&) { return base::Result<std::string>("key"); };
+  const auto used = provider(authority_.certificate_pem());
+  auto cloud = transports_.connect(used, clock_, key);
+  const std::weak_ptr<net::Transport> inside = transports_.inside(used.spec);
+  const auto other = transports_.connect(provider(stranger_.certificate_pem()), clock_, key);
+  EXPECT_EQ(inside.lock(), transports_.inside(used.spec));
+  cloud.reset();
+  const auto third = transports_.connect(provider(""), clock_, key);
+  EXPECT_TRUE(inside.expired());
 }
 
 }  // namespace

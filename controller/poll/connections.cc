@@ -53,6 +53,11 @@ base::Result<Session, ProviderProblem> Connections::session(const std::string& n
   return Session{provider, connection.gate, connection.polled};
 }
 
+void Connections::keep_only(const std::set<std::string>& names) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(connections_, [&](const auto& each) { return !names.contains(each.first); });
+}
+
 base::Result<std::set<std::string>> Connections::poll(const std::string& name,
                                                       std::stop_token stop) {
   auto session = this->session(name);
@@ -68,9 +73,11 @@ base::Result<std::set<std::string>> Connections::poll(const std::string& name,
     polled->boxes[metadata_at(box, key::kUid)].push_back(std::move(box));
   }
   std::lock_guard lock(mutex_);
-  Connection& connection = connections_[name];
-  if (connection.gate != session->gate) return std::set<std::string>{};  // It moved meanwhile.
-  const auto before = std::exchange(connection.polled, polled);
+  const auto found = connections_.find(name);
+  // It moved or went meanwhile.
+  if (found == connections_.end() || found->second.gate != session->gate)
+    return std::set<std::string>{};
+  const auto before = std::exchange(found->second.polled, polled);
   return changed_uids(before ? *before : Polled{}, *polled);
 }
 

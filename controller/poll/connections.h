@@ -26,6 +26,9 @@ class Connections final : public Providers {
 
   base::Result<Session, ProviderProblem> session(const std::string& name) override;
 
+  // Forgets those of every other name, whose providers are gone.
+  void keep_only(const std::set<std::string>& names);
+
   // Reads every page of the provider's list for our fleet: the one call a provider gets in steady
   // state. The UIDs whose E2B sandboxes are not as they were in the list before.
   base::Result<std::set<std::string>> poll(const std::string& name, std::stop_token stop);

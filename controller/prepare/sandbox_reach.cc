@@ -39,7 +39,7 @@ envd::Route SandboxReach::route_of(const Target& target, int port) const {
                         target.handle.traffic_access_token);
 }
 
-HttpExecutorDoor SandboxReach::door_of(const Target& target) const {
+HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& target) const {
   const wire::Claims claims{.kind = wire::TokenKind::kAdmin,
                             .uid = target.uid,
                             .epoch = target.epoch,
@@ -48,15 +48,15 @@ HttpExecutorDoor SandboxReach::door_of(const Target& target) const {
                             .expires = clock_.wall() + kTokenLife};
   const std::string key =
       wire::derive_key(fleet_key_, wire::TokenKind::kAdmin, target.uid, target.epoch);
-  return {transport_of_(target.provider), route_of(target, wire::kExecutorPort),
-          wire::sign(claims, key)};
+  return {transport, route_of(target, wire::kExecutorPort), wire::sign(claims, key)};
 }
 
 base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool replace,
                                                  std::stop_token stop) {
-  envd::Client sandbox(transport_of_(target.provider), route_of(target, envd::kEnvdPort),
+  const auto transport = transport_of_(target.provider);
+  envd::Client sandbox(*transport, route_of(target, envd::kEnvdPort),
                        {.envd_version = target.handle.envd_version});
-  HttpExecutorDoor door = door_of(target);
+  HttpExecutorDoor door = door_of(*transport, target);
   const auto key_of = [&](wire::TokenKind kind) {
     return wire::derive_key(fleet_key_, kind, target.uid, target.epoch);
   };
@@ -68,12 +68,14 @@ base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool repl
 
 base::Result<wire::Health> SandboxReach::quiesce(const Target& target, const wire::Quiesce& quiesce,
                                                  std::stop_token stop) {
-  return door_of(target).quiesce(quiesce, stop);
+  const auto transport = transport_of_(target.provider);
+  return door_of(*transport, target).quiesce(quiesce, stop);
 }
 
 base::Result<wire::Health> SandboxReach::resumed(const Target& target, const wire::Resumed& resumed,
                                                  std::stop_token stop) {
-  return door_of(target).resumed(resumed, stop);
+  const auto transport = transport_of_(target.provider);
+  return door_of(*transport, target).resumed(resumed, stop);
 }
 
 }  // namespace controller

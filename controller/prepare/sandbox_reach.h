@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "controller/prepare/prepare.h"
@@ -13,8 +14,8 @@ namespace controller {
 // Reaches into sandboxes through the provider's data plane.
 class SandboxReach final : public Reach {
  public:
-  // The HTTP client for one provider's data plane; it outlives the calls.
-  using TransportOf = std::function<net::Transport&(const api::ProviderSpec&)>;
+  // The HTTP client for one provider's data plane, held during each call.
+  using TransportOf = std::function<std::shared_ptr<net::Transport>(const api::ProviderSpec&)>;
   SandboxReach(TransportOf transport_of, const base::Clock& clock, std::string fleet_key,
                ExecutorFile file);
   base::Result<wire::Health> prepare(const Target& target, bool replace,
@@ -25,7 +26,7 @@ class SandboxReach final : public Reach {
                                      std::stop_token stop) override;
 
  private:
-  HttpExecutorDoor door_of(const Target& target) const;
+  HttpExecutorDoor door_of(net::Transport& transport, const Target& target) const;
   envd::Route route_of(const Target& target, int port) const;
 
   const TransportOf transport_of_;

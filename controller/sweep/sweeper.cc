@@ -1,5 +1,7 @@
 #include "controller/sweep/sweeper.h"
 
+#include <algorithm>
+
 #include "libs/base/log.h"
 
 namespace controller {
@@ -26,7 +28,7 @@ base::Result<Swept> Sweeper::sweep(const std::string& provider, std::stop_token 
   for (const auto& release : releases) fleet.released.insert(release.sandbox_id);
 
   std::set<std::string> ids;
-  auto& first_seen = first_seen_[provider];
+  auto& first_seen = seen_[provider].first_listed;
   for (const auto& box : fleet.boxes) {
     ids.insert(box.id);
     first_seen.try_emplace(box.id, fleet.now);
@@ -53,6 +55,11 @@ base::Result<Swept> Sweeper::sweep(const std::string& provider, std::stop_token 
   return swept;
 }
 
+void Sweeper::keep_only(const std::set<std::string>& providers) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(seen_, [&](const auto& each) { return !providers.contains(each.first); });
+}
+
 // The owner as it is now, past every cache.
 base::Result<bool> Sweeper::still_condemned(const e2b::SandboxInfo& box) {
   TRY(const auto owner,
@@ -66,18 +73,23 @@ void Sweeper::prune_releases(const std::string& provider, const std::set<std::st
                              e2b::Cloud& cloud, std::stop_token stop) {
   const auto releases = store_.releases(provider);
   if (!releases) return;
+  auto& misses = seen_[provider].release_misses;
+  std::erase_if(misses, [&](const auto& missed) {
+    return std::ranges::none_of(
+        *releases, [&](const auto& release) { return release.sandbox_id == missed.first; });
+  });
   for (const auto& release : *releases) {
     const std::string& id = release.sandbox_id;
     if (listed.contains(id)) {  // No look of its own: one list is all that a steady fleet costs.
-      release_misses_.erase(id);
+      misses.erase(id);
       continue;
     }
     const auto info = cloud.get(id, stop);
     if (!info) continue;
     if (info->value) {
-      release_misses_.erase(id);
-    } else if (++release_misses_[id] >= kMissesToPrune && store_.remove_release(provider, id)) {
-      release_misses_.erase(id);
+      misses.erase(id);
+    } else if (++misses[id] >= kMissesToPrune && store_.remove_release(provider, id)) {
+      misses.erase(id);
     }
   }
 }

@@ -89,5 +89,30 @@ TEST_F(SweeperTest, ForgetsAReleaseThatListAndLookMissTwice) {
   EXPECT_EQ(released(), 0u);
 }
 
+TEST_F(SweeperTest, CountsAnewForAReleaseThatWentAndCameBack) {
+  const api::ResourceStore::Release release{"sb-gone", "uid-1", "default", "Leave", clock_.wall()};
+  ASSERT_TRUE(store_->add_release(release));
+  sweep();
+  ASSERT_TRUE(store_->remove_release("default", release.sandbox_id));
+  sweep();
+  ASSERT_TRUE(store_->add_release(release));
+  sweep();
+  EXPECT_EQ(released(), 1u);
+}
+
+TEST_F(SweeperTest, ForgetsWhatItSawAtAProviderThatIsGone) {
+  stray();
+  ASSERT_TRUE(store_->add_release({"sb-gone", "uid-1", "default", "Leave", clock_.wall()}));
+  sweep();
+  sweep();
+  sweeper_->keep_only({"another"});
+  ASSERT_TRUE(store_->add_release({"sb-gone", "uid-1", "default", "Leave", clock_.wall()}));
+  EXPECT_EQ(sweep().killed, 0u) << "its grace begins anew";
+  EXPECT_EQ(released(), 1u) << "its misses are counted anew";
+  sweeper_->keep_only({"default"});
+  sweep();
+  EXPECT_EQ(sweep().killed, 1u);
+}
+
 }  // namespace
 }  // namespace controller
