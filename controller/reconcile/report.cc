@@ -95,8 +95,12 @@ Story of_wait(const Wait& wait, const Observation& seen) {
 
 Story story_of(const Observation& seen, const Action& action) {
   if (const auto* wait = std::get_if<Wait>(&action)) return of_wait(*wait, seen);
-  if (seen.wanted.deleting())
-    return under_way("Deleting", reason::kDeleting, std::string(name_of(action)));
+  if (seen.wanted.deleting()) {
+    const bool releases =
+        std::holds_alternative<Release>(action) || std::holds_alternative<Leave>(action);
+    return under_way("Deleting", releases ? reason::kReleasing : reason::kDeleting,
+                     std::string(name_of(action)));
+  }
   return std::visit(
       base::Overloaded{
           [&](const Keep&) { return kept(seen); },
@@ -162,7 +166,8 @@ void tell(api::SandboxStatus& status, const Observation& seen, const Story& stor
   set(status, seen, condition::kCapacityAvailable, !full,
       full ? reason::kProviderQuotaExceeded : reason::kReady, full ? story.message : "");
   if (seen.wanted.deleting())
-    set(status, seen, condition::kDeleting, true, reason::kDeleting, story.message);
+    set(status, seen, condition::kDeleting, true,
+        story.reason == reason::kReleasing ? reason::kReleasing : reason::kDeleting, story.message);
 }
 
 void add_notice(api::SandboxStatus& status, base::WallTime wall, const std::string& text) {
@@ -199,7 +204,8 @@ bool apply(api::SandboxStatus& status, const Observation& seen, const Action& ac
                          return true;
                        },
                        [&](const Keep&) { return true; }, [&](const Wait&) { return true; },
-                       [&](const Kill&) { return true; }, [&](const auto&) { return false; }},
+                       [&](const Kill&) { return true; }, [&](const Release&) { return true; },
+                       [&](const Leave&) { return true; }, [&](const auto&) { return false; }},
       action);
 }
 

@@ -218,9 +218,9 @@ const Case kCases[] = {
 
     // Deleting.
     {"a_look_while_deleting", deleting(ready()), Look{}, "Deleting", "False", "Deleting"},
-    {"release", deleting(ready()), Release{"sb-1"}, "Deleting", "False", "Deleting", Writes::kNo,
-     normal("Released", "Release", "E2B sandbox sb-1")},
-    {"leave", deleting(ready()), Leave{"sb-1"}, "Deleting", "False", "Deleting"},
+    {"release", deleting(ready()), Release{"sb-1"}, "Deleting", "False", "Releasing",
+     Writes::kStatus, normal("Released", "Release", "E2B sandbox sb-1")},
+    {"leave", deleting(ready()), Leave{"sb-1"}, "Deleting", "False", "Releasing", Writes::kStatus},
     {"remove_finalizer",
      deleting(ready()),
      RemoveFinalizer{},
@@ -331,6 +331,9 @@ TEST(Report, SaysTruthsThatKubernetesToolsRead) {
   EXPECT_EQ(word(full, api::condition::kCapacityAvailable), "False ProviderQuotaExceeded");
   EXPECT_EQ(word(report(deleting(ready()), Look{}, {}), api::condition::kDeleting),
             "True Deleting");
+  for (const Action& action : {Action(Release{"sb-1"}), Action(Leave{"sb-1"})})
+    EXPECT_EQ(word(report(deleting(ready()), action, {}), api::condition::kDeleting),
+              "True Releasing");
 }
 
 TEST(Report, TellsOfAStandstillOnce) {
