@@ -36,7 +36,8 @@ std::string Columns::print(const Table& table) {
   const auto add = [&](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool last = i + 1 == row.size();
-      text += row[i] + (last ? "\n" : std::string(widths_[i] - row[i].size() + 3, ' '));
+      text += base::on_one_line(row[i]);
+      text += last ? "\n" : std::string(widths_[i] - row[i].size() + 3, ' ');
     }
   };
   if (first && !table.headings.empty() && !table.headings[0].empty()) add(table.headings);
