@@ -18,6 +18,7 @@ struct Removal {
 struct Asked {
   std::string what;
   std::map<api::Key, api::SandboxSpec> sandboxes = {};
+  std::string request = {};  // Of remove: by which to ask what the controller says to it.
 };
 
 // Where the resources are. Everything is read anew on each
@@ -40,6 +41,9 @@ class Backend {
   virtual base::Result<Asked> apply(const std::string& name, const std::string& text,
                                     const std::string& space) = 0;
   virtual base::Result<Asked> remove(const api::Key& key, const Removal& removal) = 0;
+  // Why the controller will not do what was requested; nothing: it has, or has not answered yet, or
+  // its answer is no longer kept.
+  virtual base::Result<std::optional<std::string>> refusal(const std::string& request) = 0;
 };
 
 }  // namespace cli

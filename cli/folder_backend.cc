@@ -117,11 +117,11 @@ Result<Asked> FolderBackend::remove(const api::Key& key, const Removal& removal)
   const auto source = reader_.source_of(manifests::Kind::kSandbox, key);
   if (removal.remove_manifest && source) CHECK_OK(check_holds_only(source->file, key));
 
-  CHECK_OK(manifests::write_request(state_, {.kind = manifests::Request::Kind::kDelete,
-                                             .key = key,
-                                             .uid = present->metadata.uid,
-                                             .policy = removal.policy}));
-  Asked asked{title(key) + " deletion requested"};
+  TRY(auto request, manifests::write_request(state_, {.kind = manifests::Request::Kind::kDelete,
+                                                      .key = key,
+                                                      .uid = present->metadata.uid,
+                                                      .policy = removal.policy}));
+  Asked asked{.what = title(key) + " deletion requested", .request = std::move(request)};
   std::error_code failed;
   if (!source || !fs::exists(source->file, failed)) return asked;
   if (!removal.remove_manifest) {
@@ -135,6 +135,14 @@ Result<Asked> FolderBackend::remove(const api::Key& key, const Removal& removal)
   }
   asked.what += ", " + source->file.string() + " removed";
   return asked;
+}
+
+Result<std::optional<std::string>> FolderBackend::refusal(const std::string& request) {
+  const auto answer = manifests::request_result(state_, request);
+  if (!answer && answer.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+  if (!answer) return answer.error();
+  if (!*answer || (*answer)->done) return std::optional<std::string>();
+  return std::optional((*answer)->message);
 }
 
 }  // namespace cli

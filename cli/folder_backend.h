@@ -23,6 +23,7 @@ class FolderBackend final : public Backend {
   base::Result<Asked> apply(const std::string& name, const std::string& text,
                             const std::string& space) override;
   base::Result<Asked> remove(const api::Key& key, const Removal& removal) override;
+  base::Result<std::optional<std::string>> refusal(const std::string& request) override;
 
  private:
   std::filesystem::path state_;

@@ -222,9 +222,13 @@ TEST(Progress, IsReachedOnlyByWhatTheControllerSawOfThisGeneration) {
 
 TEST(Progress, TakesAnotherObjectOfTheSameNameForAbsence) {
   api::Sandbox sandbox = ready_sandbox();
-  EXPECT_EQ(progress_to_absence("uid-1", sandbox).verdict, Progress::Verdict::kNotYet);
-  EXPECT_EQ(progress_to_absence("uid-0", sandbox).verdict, Progress::Verdict::kReached);
-  EXPECT_EQ(progress_to_absence("uid-1", std::nullopt).verdict, Progress::Verdict::kReached);
+  const std::string no = "no such request";
+  using Verdict = Progress::Verdict;
+  EXPECT_EQ(progress_to_absence("uid-1", sandbox, {}).verdict, Verdict::kNotYet);
+  EXPECT_EQ(progress_to_absence("uid-0", sandbox, {}).verdict, Verdict::kReached);
+  EXPECT_EQ(progress_to_absence("uid-1", std::nullopt, {}).verdict, Verdict::kReached);
+  EXPECT_EQ(progress_to_absence("uid-1", sandbox, no), (Progress{Verdict::kRefused, no, true}));
+  EXPECT_EQ(progress_to_absence("uid-1", std::nullopt, no).verdict, Verdict::kReached);
 }
 
 }  // namespace

@@ -210,20 +210,29 @@ int events(const Call& call) {
 
 // ---- Asking ----------------------------------------------------------------------------------
 
+// What a look at the sandbox says of the way to what was asked.
+using Judge = std::function<Result<Progress>(const std::optional<api::Sandbox>&)>;
+
 // Looks until it is so, it never will be, or the time is up.
-int wait_for(const Call& call, const api::Key& key,
-             const std::function<Progress(const std::optional<api::Sandbox>&)>& progress) {
+int wait_for(const Call& call, const api::Key& key, const Judge& judge) {
   const auto end = call.terminal.clock.now() + base::Seconds(call.options.timeout_seconds);
   std::string said;
   while (true) {
     const auto sandbox = call.backend.sandbox(key);
     if (!sandbox) return fail(sandbox.error(), call.terminal.err);
-    const Progress now = progress(*sandbox);
+    const auto judged = judge(*sandbox);
+    if (!judged) return fail(judged.error(), call.terminal.err);
+    const Progress& now = *judged;
     if (now.verdict == Progress::Verdict::kReached) return kDone;
     if (now.verdict == Progress::Verdict::kStalled) {
       call.terminal.err << "sandfleet: sandbox/" << key.name << " is stalled: " << now.words
                         << "\n";
       return kFailed;
+    }
+    if (now.verdict == Progress::Verdict::kRefused) {
+      call.terminal.err << "sandfleet: sandbox/" << key.name
+                        << ": the controller refuses: " << now.words << "\n";
+      return kRefused;
     }
     if (now.words != said) {
       call.terminal.err << "waiting for sandbox/" << key.name << ": " << now.words << "\n";
@@ -286,21 +295,27 @@ int remove(const Call& call) {
   if (!call.options.policy.empty()) {
     removal.policy = api::from_word<api::DeletionPolicy>(call.options.policy);
   }
-  std::vector<std::pair<api::Key, std::string>> asked_uids;
+  struct Going {
+    api::Key key;
+    std::string uid, request;
+  };
+  std::vector<Going> all;
   for (const auto& name : call.words.names) {
     const auto before = call.backend.sandbox(call.key(name));
     if (!before) return fail(before.error(), call.terminal.err);
     const auto asked = call.backend.remove(call.key(name), removal);
     if (!asked) return fail(asked.error(), call.terminal.err);
     call.terminal.out << asked->what << "\n" << std::flush;
-    if (*before) asked_uids.emplace_back(call.key(name), (*before)->metadata.uid);
+    if (*before) all.push_back({call.key(name), (*before)->metadata.uid, asked->request});
   }
   int worst = kDone;
-  for (const auto& [key, uid] : asked_uids) {
+  for (const auto& going : all) {
     if (!call.options.wait) break;
-    const int ended = wait_for(
-        call, key, [&uid = uid](const auto& sandbox) { return progress_to_absence(uid, sandbox); });
-    worst = std::max(worst, ended);
+    const auto judge = [&](const std::optional<api::Sandbox>& sandbox) -> Result<Progress> {
+      TRY(const auto refusal, call.backend.refusal(going.request));
+      return progress_to_absence(going.uid, sandbox, refusal);
+    };
+    worst = std::max(worst, wait_for(call, going.key, judge));
   }
   return worst;
 }

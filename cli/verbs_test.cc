@@ -75,6 +75,7 @@ class Verbs : public testing::Test {
     FolderBackend backend(state_);
     const Terminal terminal{out_, err_, in, clock_, [this](base::Milliseconds time) {
                               clock_.advance(time);
+                              if (meddler) meddler();
                               scan();
                               if (controller) controller();
                               return --looks_left_ > 0;
@@ -114,6 +115,7 @@ class Verbs : public testing::Test {
   std::ostringstream out_, err_;
   int looks_left_ = 1000;
   std::function<void()> controller;
+  std::function<void()> meddler;  // Comes before the store takes what was asked.
   const api::Key demo_{"default", "demo"};
 };
 
@@ -333,6 +335,21 @@ TEST_F(Verbs, DeleteRefusesToRemoveAManifestThatHoldsMore) {
   EXPECT_EQ(text_of("two.yaml"), kTwo);
   scan();
   EXPECT_FALSE(store_->find_sandbox({"default", "first"})->deleting());
+}
+
+TEST_F(Verbs, DeleteSaysWhatTheControllerRefuses) {
+  meddler = [&] {
+    std::vector<fs::path> requests;
+    for (const auto& entry : fs::directory_iterator(state_ / "requests"))
+      if (entry.is_regular_file()) requests.push_back(entry.path());
+    for (const auto& request : requests)
+      ASSERT_TRUE(base::write_file_atomically(request, R"({"kind":"Erase"})", 0600));
+  };
+  EXPECT_EQ(type({"delete", "demo", "--wait"}), kRefused);
+  EXPECT_THAT(err_.str(), HasSubstr("sandbox/demo: the controller refuses: the kind \"Erase\""));
+  EXPECT_FALSE(store_->find_sandbox(demo_)->deleting());
+  meddler = nullptr;
+  EXPECT_EQ(type({"delete", "demo", "--wait"}), kDone) << err_.str();
 }
 
 TEST_F(Verbs, DeleteHandsThePolicyOn) {

@@ -53,9 +53,11 @@ Progress progress_to(const api::SandboxSpec& wished, const std::optional<api::Sa
   return progress_to(wished.desired_state, sandbox);
 }
 
-Progress progress_to_absence(const std::string& uid, const std::optional<api::Sandbox>& sandbox) {
+Progress progress_to_absence(const std::string& uid, const std::optional<api::Sandbox>& sandbox,
+                             const std::optional<std::string>& refusal) {
   using Verdict = Progress::Verdict;
   if (!sandbox || sandbox->metadata.uid != uid) return {Verdict::kReached, ""};
+  if (refusal) return {Verdict::kRefused, *refusal, true};
   if (!sandbox->deleting()) {
     return {Verdict::kNotYet, "the controller has not taken the request yet"};
   }

@@ -9,7 +9,7 @@ namespace cli {
 
 // Whether what was asked of a Sandbox is so.
 struct Progress {
-  enum class Verdict { kReached, kNotYet, kStalled };
+  enum class Verdict { kReached, kNotYet, kStalled, kRefused };
   Verdict verdict = Verdict::kNotYet;
   std::string words;   // What is still missing, or why it never will be.
   bool heard = false;  // The controller has spoken of what was asked.
@@ -22,7 +22,9 @@ Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>
 // The same of a whole spec.
 Progress progress_to(const api::SandboxSpec& wished, const std::optional<api::Sandbox>& sandbox);
 
-// The object of that UID is no more; another of its name does not count.
-Progress progress_to_absence(const std::string& uid, const std::optional<api::Sandbox>& sandbox);
+// The object of that UID is no more; another of its name does not count. `refusal` is why the
+// controller will not delete it, if it has said so.
+Progress progress_to_absence(const std::string& uid, const std::optional<api::Sandbox>& sandbox,
+                             const std::optional<std::string>& refusal);
 
 }  // namespace cli
