@@ -7,6 +7,9 @@ namespace controller {
 namespace {
 
 constexpr base::Milliseconds kTimeout{10'000};
+// Whoever listens there may be an impostor: it gets no more of our memory than a health report
+// needs.
+constexpr std::size_t kReplyBytesMax = 64u << 10;
 
 // Why the executor refuses, when it is the executor that speaks: its errors are JSON objects with
 // the member "error" alone, see libs/wire/admin.h.
@@ -58,7 +61,8 @@ base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::
   net::Request request{.method = std::move(method),
                        .url = route_.url + path,
                        .headers = route_.headers,
-                       .body = std::move(body)};
+                       .body = std::move(body),
+                       .body_bytes_max = kReplyBytesMax};
   request.headers.add("Authorization", "Bearer " + admin_token_);
   if (!request.body.empty()) request.headers.add("Content-Type", "application/json");
   const auto reply = transport_.send(request, kTimeout, stop);

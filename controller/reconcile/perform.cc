@@ -68,7 +68,8 @@ void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
             .generation = wanted.metadata.generation,
             .deleting = wanted.deleting(),
             .for_good = patience.for_good};
-    if (step == "Prepare") held.reason = std::string(api::reason::kExecutorNotAnswering);
+    if (step == "Prepare" || step == "Resumed")
+      held.reason = std::string(api::reason::kExecutorNotAnswering);
     if (step == "Create" && error.code == base::ErrorCode::kNotFound && !kind)
       held.reason = std::string(api::reason::kSecretNotFound);
   });

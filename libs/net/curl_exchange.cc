@@ -61,10 +61,10 @@ std::size_t on_header(char* bytes, std::size_t, std::size_t count, void* self) {
 }
 
 std::size_t keep_whole(CurlExchange& exchange, std::string_view bytes) {
-  if (exchange.response.body.size() + bytes.size() > kBodyBytesMax) {
-    exchange.objection =
-        exchange.failure(ErrorCode::kInvalid, "the reply's body is larger than " +
-                                                  std::to_string(kBodyBytesMax) + " bytes");
+  if (exchange.response.body.size() + bytes.size() > exchange.request->body_bytes_max) {
+    exchange.objection = exchange.failure(
+        ErrorCode::kInvalid, "the reply's body is larger than " +
+                                 std::to_string(exchange.request->body_bytes_max) + " bytes");
     return 0;
   }
   exchange.response.body.append(bytes);

@@ -35,6 +35,9 @@ class Headers {
 
 // Only GET and HEAD may leave a second time, unasked, when a reused connection turns out to be
 // dead; every other request leaves at most once.
+inline constexpr std::size_t kBodyBytesMax = 16u << 20;   // Of a reply, unless asked otherwise.
+inline constexpr std::size_t kHeadBytesMax = 256u << 10;  // A larger reply head fails as kInvalid.
+
 struct Request {
   std::string method = "GET";
   std::string url;
@@ -48,6 +51,8 @@ struct Request {
   // Opens a connection for this request alone, so that it cannot fail on a dead one; for what is
   // costly to leave in doubt.
   bool fresh_connection = false;
+  // A larger reply body fails as kInvalid; a stream has no such bound.
+  std::size_t body_bytes_max = kBodyBytesMax;
 };
 
 struct Response {
@@ -93,9 +98,6 @@ struct Sink {
   std::function<bool(const Response& head)> head;
   std::function<bool(std::string_view bytes)> bytes;
 };
-
-inline constexpr std::size_t kBodyBytesMax = 16u << 20;   // A larger reply body fails as kInvalid.
-inline constexpr std::size_t kHeadBytesMax = 256u << 10;  // So does a larger reply head.
 
 // One HTTP client with its connection pool. Any status is a Response; only a missing answer is a
 // Failure. Redirects are not followed. Safe to call from many threads.

@@ -132,7 +132,7 @@ Reply FakeTransport::send(const Request& request, Milliseconds timeout, std::sto
   bool too_large = false;
   const Sink keep{[](const Response&) { return true; },
                   [&](std::string_view bytes) {
-                    too_large = body.size() + bytes.size() > kBodyBytesMax;
+                    too_large = body.size() + bytes.size() > request.body_bytes_max;
                     if (!too_large) body.append(bytes);
                     return !too_large;
                   }};

@@ -177,6 +177,17 @@ TEST_P(TransportContract, BoundsTheBody) {
   EXPECT_TRUE(reply.error().sent);
 }
 
+TEST_P(TransportContract, BoundsTheBodyAsTightlyAsAsked) {
+  Request request = to("GET");
+  request.body_bytes_max = 10;
+  world_->play([](const Request&) { return answer(200, std::string(10, 'b')); });
+  EXPECT_TRUE(send(request));
+  world_->play([](const Request&) { return answer(200, std::string(11, 'b')); });
+  const Reply reply = send(request);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, base::ErrorCode::kInvalid);
+}
+
 TEST_P(TransportContract, BoundsTheHead) {
   world_->play([](const Request&) {
     Answer made = answer(200);
