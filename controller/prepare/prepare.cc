@@ -1,5 +1,6 @@
 #include "controller/prepare/prepare.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -62,11 +63,18 @@ exit 0
 // As the default user: waits to be moved into its control group ($1, may be empty), then becomes
 // the executor.
 constexpr char kStart[] = R"sh(umask 077
+moved() {
+  while IFS= read -r own; do
+    case "$own" in *sandfleet*) return 0 ;; esac
+  done </proc/self/cgroup
+  return 1
+}
 n=0
-while [ -n "$1" ] && [ $n -lt 100 ]; do
-  case "$(cat /proc/self/cgroup)" in *sandfleet*) break ;; esac
+step=0.002
+while [ -n "$1" ] && [ $n -lt 150 ] && ! moved; do
   n=$((n + 1))
-  sleep 0.02
+  [ $n -lt 50 ] || step=0.02
+  sleep $step
 done
 exec "$2" run --runtime-dir "$3" >>"$3/executor.log" 2>&1
 )sh";
@@ -173,10 +181,12 @@ class Preparation {
 
   base::Result<wire::Health> wait_for_answer() {
     auto answer = door_.health(stop_);
-    for (base::Milliseconds waited{0}; waited < options_.answer_within;
-         waited += options_.ask_every) {
+    base::Milliseconds waited{0}, pause = options_.ask_first;
+    while (waited < options_.answer_within) {
       if (is_heard(answer) || is_turned_away(answer) || stop_.stop_requested()) return answer;
-      options_.rest(options_.ask_every);
+      options_.rest(pause);
+      waited += pause;
+      pause = std::min(pause + pause / 2, options_.ask_every);
       answer = door_.health(stop_);
     }
     const auto log = sandbox_.download(std::string(kRuntimeFolder) + "/executor.log", kRoot, stop_);

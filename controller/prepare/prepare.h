@@ -20,8 +20,8 @@ struct ExecutorFile {
 };
 
 struct PrepareOptions {
-  base::Milliseconds answer_within{15'000};  // From the executor's start to its first answer.
-  base::Milliseconds ask_every{20};
+  base::Milliseconds answer_within{15'000};        // From the executor's start to its first answer.
+  base::Milliseconds ask_first{2}, ask_every{20};  // The first pause between asks, and the longest.
   // Waits, so that a test need not.
   std::function<void(base::Milliseconds)> rest;
 };

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <numeric>
+#include <vector>
 
 #include "libs/base/crypto.h"
 
@@ -86,7 +89,7 @@ class FakeInside final : public envd::Sandbox {
       EXPECT_EQ(argument.find("6b6b"), argument.npos) << "keys travel on stdin only";
     EXPECT_NE(input.find("6b6b"), input.npos);
     ++starts;
-    running = files.contains(kExecutorPath);
+    running = files.contains(kExecutorPath) && !starts_in_vain;
     refuses = false;
     return 77u;
   }
@@ -112,6 +115,7 @@ class FakeInside final : public envd::Sandbox {
   bool running = false, refuses = false, runtime_is_link = false, no_sha256sum = false;
   bool turns_away = false;    // By envd.
   bool edge_refuses = false;  // On the way to the executor.
+  bool starts_in_vain = false;
   int uploads = 0, starts = 0, die_before = -1;
 };
 
@@ -223,6 +227,23 @@ TEST_F(Prepare, SaysWhatTheLogEndsWithWhenNobodyAnswers) {
                                     {.rest = [](auto) {}}, {});
   ASSERT_FALSE(health);
   EXPECT_NE(health.error().message.find("cannot bind"), std::string::npos);
+}
+
+TEST_F(Prepare, AsksSoonAtFirstThenLessOften) {
+  std::vector<base::Milliseconds> pauses;
+  Door door(inside_);  // Nothing answers: there is no executor.
+  const ExecutorFile none{"", base::to_hex(base::sha256(""))};
+  inside_.files[kExecutorPath] = "";
+  inside_.starts_in_vain = true;
+  EXPECT_FALSE(bring_to_life(inside_, door, none, {"uid-1", 1, "aa", "kk"}, false,
+                             {.rest = [&](auto pause) { pauses.push_back(pause); }}, {}));
+  ASSERT_FALSE(pauses.empty());
+  EXPECT_EQ(pauses.front(), base::Milliseconds(2));
+  EXPECT_EQ(pauses.back(), base::Milliseconds(20));
+  EXPECT_TRUE(std::ranges::is_sorted(pauses));
+  const auto waited = std::accumulate(pauses.begin(), pauses.end(), base::Milliseconds(0));
+  EXPECT_GE(waited, PrepareOptions{}.answer_within);
+  EXPECT_LT(waited, PrepareOptions{}.answer_within + base::Milliseconds(20));
 }
 
 TEST_F(Prepare, CanBeRepeatedAfterACutAtAnyStep) {

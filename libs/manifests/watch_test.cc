@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "libs/base/testing/temporary_folder.h"
 #include "libs/manifests/file_store.h"
 #include "libs/manifests/requests.h"
+#include "libs/manifests/watcher.h"
 
 namespace manifests {
 namespace {
@@ -115,6 +117,58 @@ TEST_F(Watch, TakesWritesOfManyThreadsBesideTheScan) {
   std::int64_t counted = 0;
   for (const auto& event : *events) counted += event.count;
   EXPECT_EQ(counted, kThreads * kWrites);
+}
+
+// Looks are counted, and held until the test lets them end.
+class Looks {
+ public:
+  base::Milliseconds look() {
+    std::unique_lock lock(mutex_);
+    ++begun_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return allowed_ >= begun_; });
+    return base::Milliseconds(60'000);
+  }
+  void allow(int count) {
+    std::lock_guard lock(mutex_);
+    allowed_ = count;
+    changed_.notify_all();
+  }
+  bool reach(int count, base::Milliseconds within = base::Milliseconds(30'000)) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, within, [&] { return begun_ >= count; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int begun_ = 0, allowed_ = 0;
+};
+
+TEST(Watcher, TakesABurstInOneLook) {
+  base::TemporaryFolder folder;
+  Looks looks;
+  Watcher watcher({folder.path()}, [&] { return looks.look(); });
+  watcher.start();
+  ASSERT_TRUE(looks.reach(1));
+  for (int index = 0; index < 100; ++index)
+    ASSERT_TRUE(
+        base::write_file_atomically(folder.path() / (std::to_string(index) + ".yaml"), "", 0644));
+  looks.allow(1);
+  ASSERT_TRUE(looks.reach(2));
+  looks.allow(1'000);
+  EXPECT_FALSE(looks.reach(3, base::Milliseconds(100)));
+}
+
+TEST(Watcher, LooksWhenAFileIsWrittenInItsPlace) {
+  base::TemporaryFolder folder;
+  Looks looks;
+  looks.allow(1'000);
+  Watcher watcher({folder.path()}, [&] { return looks.look(); });
+  watcher.start();
+  ASSERT_TRUE(looks.reach(1));
+  std::ofstream(folder.path() / "a.yaml") << "text";
+  EXPECT_TRUE(looks.reach(2));
 }
 
 }  // namespace

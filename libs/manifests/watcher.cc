@@ -6,17 +6,44 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 namespace manifests {
 namespace {
 
-// A burst of changes is one look: an editor writes a file in several steps.
+using Steady = std::chrono::steady_clock;
+
+// The most that a change waits for the next one: an editor writes a file in several steps.
 constexpr base::Milliseconds kBurst{20};
 
-void drain(int fd) {
-  char buffer[4096];
-  while (::read(fd, buffer, sizeof buffer) > 0) continue;
+enum class Change { kNone, kStep, kWhole };
+
+// A file that was moved in, or that its writer has closed under the name by which it is read. A
+// hidden one is on its way to its name, but a move may put all files in place at once.
+bool is_whole(const inotify_event& event) {
+  if ((event.mask & IN_MOVED_TO) != 0) return true;
+  const bool hidden = event.len > 0 && event.name[0] == '.';
+  return (event.mask & IN_CLOSE_WRITE) != 0 && !hidden;
+}
+
+Change take_changes(int fd) {
+  alignas(inotify_event) char buffer[4096];
+  Change most = Change::kNone;
+  ssize_t size = 0;
+  while ((size = ::read(fd, buffer, sizeof buffer)) > 0) {
+    for (const char* at = buffer; at < buffer + size;) {
+      const auto& event = *reinterpret_cast<const inotify_event*>(at);
+      most = std::max(most, is_whole(event) ? Change::kWhole : Change::kStep);
+      at += sizeof event + event.len;
+    }
+  }
+  return most;
+}
+
+void drain_bell(int fd) {
+  std::uint64_t rung = 0;
+  [[maybe_unused]] const auto took = ::read(fd, &rung, sizeof rung);
 }
 
 }  // namespace
@@ -50,23 +77,30 @@ void Watcher::run(const std::stop_token& stop) {
       ::inotify_add_watch(changes_.get(), folder.c_str(),
                           IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                               IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
+    const auto began = Steady::now();
     const base::Milliseconds next = look_();
     if (stop.stop_requested()) return;
-    if (wait(next) && !stop.stop_requested()) {
-      std::this_thread::sleep_for(kBurst);
-      drain(changes_.get());
-    }
+    // Looks take at most half of the time, so that those of a burst share one.
+    std::this_thread::sleep_for(std::min<Steady::duration>(kBurst, Steady::now() - began));
+    wait(next);
   }
 }
 
-// True when a folder changed.
-bool Watcher::wait(base::Milliseconds at_most) const {
+// Until there is something to look at. What may be one step of several waits for the others.
+void Watcher::wait(base::Milliseconds at_most) const {
+  if (!next_is_step(at_most)) return;
+  const auto until = Steady::now() + kBurst;
+  for (auto now = Steady::now(); now < until; now = Steady::now())
+    if (!next_is_step(std::chrono::ceil<base::Milliseconds>(until - now))) return;
+}
+
+// False when nobody need wait any longer: a whole change, the bell, or the end of the time.
+bool Watcher::next_is_step(base::Milliseconds at_most) const {
   pollfd events[] = {{changes_.get(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};
   ::poll(events, 2, static_cast<int>(std::max<std::int64_t>(at_most.count(), 1)));
-  drain(bell_.get());
-  const bool changed = (events[0].revents & POLLIN) != 0;
-  drain(changes_.get());
-  return changed;
+  const bool rung = (events[1].revents & POLLIN) != 0;
+  if (rung) drain_bell(bell_.get());
+  return take_changes(changes_.get()) == Change::kStep && !rung;
 }
 
 }  // namespace manifests

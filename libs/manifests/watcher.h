@@ -25,7 +25,8 @@ class Watcher {
 
  private:
   void run(const std::stop_token& stop);
-  bool wait(base::Milliseconds at_most) const;
+  void wait(base::Milliseconds at_most) const;
+  bool next_is_step(base::Milliseconds at_most) const;
 
   const std::vector<std::filesystem::path> folders_;
   const std::function<base::Milliseconds()> look_;
