@@ -146,9 +146,10 @@ base::Result<int> run(const Options& options) {
   const FleetLimits limits{static_cast<std::size_t>(options.max_sandboxes),
                            options.max_run_seconds};
   Fleet fleet(loop.executor(), host, records, connections, clock, limits);
+  RequestLogs requests;
   Api api({.run_seconds_max = options.max_run_seconds, .admin_token = std::move(admin_token)},
-          fleet, teams, faults, clock);
-  Router router(fleet, host, connections, faults);
+          fleet, teams, faults, requests, clock);
+  Router router(fleet, host, connections, faults, requests.data, clock);
   aio::HttpServer api_server(loop.executor(),
                              [&api](auto exchange) { return api.handle(exchange); });
   aio::HttpServer data_server(loop.executor(),

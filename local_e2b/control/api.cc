@@ -14,11 +14,12 @@ using aio::Task;
 using base::Json;
 
 Api::Api(ApiSettings settings, Fleet& fleet, const Teams& teams, Faults& faults,
-         const base::Clock& clock)
+         RequestLogs& requests, const base::Clock& clock)
     : settings_(std::move(settings)),
       fleet_(fleet),
       teams_(teams),
       faults_(faults),
+      requests_(requests),
       clock_(clock),
       machine_(machine_size()),
       idempotency_(clock) {}
@@ -122,9 +123,8 @@ void Api::remember(const Call& call, const Misfortune& misfortune, base::Moment 
   if (id.empty() && reply.status == 201)
     if (const auto made = base::parse_json(reply.body))
       id = base::text_at(*made, "sandboxID").value_or("");
-  remembered_.push_back({clock_.wall(), call.team, call.head.method, call.head.path(),
+  requests_.control.add({clock_.wall(), call.team, call.head.method, call.head.path(),
                          to_text(misfortune), std::move(id), clock_.now() - began, reply.status});
-  if (remembered_.size() > kRememberedMax) remembered_.pop_front();
 }
 
 Task<> Api::handle(std::shared_ptr<aio::HttpExchange> exchange) {
@@ -293,10 +293,12 @@ Task<HttpReply> Api::refresh(Call call) {
 
 // ---- for tests against this server
 
-Task<HttpReply> Api::show_requests(Call call) {
+namespace {
+
+Json requests_of(const std::string& team, const RequestLog& log) {
   Json requests = Json::array();
-  for (const auto& each : remembered_) {
-    if (each.team != call.team) continue;
+  for (const auto& each : log.all()) {
+    if (each.team != team) continue;
     requests.push_back({{"at", base::to_rfc3339(each.at)},
                         {"method", each.method},
                         {"path", each.path},
@@ -305,7 +307,14 @@ Task<HttpReply> Api::show_requests(Call call) {
                         {"ms", each.took.count()},
                         {"fault", each.fault}});
   }
-  co_return answer(200, {{"requests", requests}});
+  return requests;
+}
+
+}  // namespace
+
+Task<HttpReply> Api::show_requests(Call call) {
+  co_return answer(200, {{"requests", requests_of(call.team, requests_.control)},
+                         {"data_requests", requests_of(call.team, requests_.data)}});
 }
 
 Task<HttpReply> Api::show_faults(Call) {

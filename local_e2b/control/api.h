@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "local_e2b/control/describe.h"
 #include "local_e2b/control/fleet.h"
 #include "local_e2b/control/idempotency.h"
+#include "local_e2b/control/request_log.h"
 #include "local_e2b/control/teams.h"
 #include "local_e2b/faults/faults.h"
 
@@ -23,12 +23,10 @@ struct ApiSettings {
   base::Milliseconds body_time{10'000};
 };
 
-inline constexpr std::size_t kRememberedMax = 10'000;
-
 // The control plane: one table of method and path, one function for each entry.
 class Api {
  public:
-  Api(ApiSettings settings, Fleet& fleet, const Teams& teams, Faults& faults,
+  Api(ApiSettings settings, Fleet& fleet, const Teams& teams, Faults& faults, RequestLogs& requests,
       const base::Clock& clock);
 
   // Before the first request, when the server has started again: repeats of the requests that made
@@ -58,15 +56,6 @@ class Api {
   };
   static const std::vector<Route>& routes();
   static Match match(const std::string& method, const std::string& path);
-
-  // What was asked, for those who test against this server.
-  struct Remembered {
-    base::WallTime at;
-    std::string team, method, path, fault;
-    std::string sandbox_id;  // That it was about, or that it made.
-    base::Milliseconds took{0};
-    int status = 0;
-  };
 
   Outcome<std::string> authenticate(const aio::HttpHead& head, const Route& route) const;
   aio::Task<Outcome<base::Json>> read_body(aio::HttpExchange& exchange) const;
@@ -99,10 +88,10 @@ class Api {
   Fleet& fleet_;
   const Teams& teams_;
   Faults& faults_;
+  RequestLogs& requests_;
   const base::Clock& clock_;
   const MachineSize machine_;
   Idempotency idempotency_;
-  std::deque<Remembered> remembered_;
 };
 
 }  // namespace local_e2b

@@ -26,7 +26,7 @@ struct World {
         teams(*Teams::parse("red e2b_1\nblue e2b_2")),
         faults(1),
         api({.run_seconds_max = 3'600, .admin_token = "admin", .body_bytes_max = 4096}, fleet,
-            teams, faults, clock),
+            teams, faults, requests, clock),
         server(loop.executor(), [this](auto exchange) { return api.handle(exchange); }) {
     port = *server.listen("127.0.0.1", 0);
   }
@@ -42,6 +42,7 @@ struct World {
   Fleet fleet;
   Teams teams;
   Faults faults;
+  RequestLogs requests;
   Api api;
   aio::HttpServer server;
   int port = 0;
@@ -232,7 +233,7 @@ TEST(Api, DoesARequestWithAKeyOnce) {
 
 aio::Task<> remembers_creation(World& world) {
   const auto made = co_await ask(world, keyed("k1"));
-  Api again({}, world.fleet, world.teams, world.faults, world.clock);
+  Api again({}, world.fleet, world.teams, world.faults, world.requests, world.clock);
   again.remember_creations(world.records.load());
   aio::HttpServer server(world.loop.executor(),
                          [&again](auto exchange) { return again.handle(exchange); });

@@ -2,8 +2,11 @@
 
 #include "libs/aio/loop.h"
 #include "libs/base/log.h"
+#include "libs/base/strings.h"
 
 namespace local_e2b {
+
+constexpr std::size_t kPathBytesMax = 1024;  // Of a path in the log of requests.
 
 using Found = std::variant<Sandbox, aio::HttpReply>;
 
@@ -14,6 +17,12 @@ aio::Task<> Router::handle(std::shared_ptr<aio::HttpExchange> exchange) {
     co_return;
   }
   const Destination to = std::get<Destination>(found);
+  const auto began = clock_.now();
+  const Sandbox* known = fleet_.find(to.sandbox_id);
+  Remembered request{.team = known ? known->team : "",
+                     .method = exchange->head().method,
+                     .path = std::string(base::cut(exchange->head().path(), kPathBytesMax)),
+                     .sandbox_id = to.sandbox_id};
   const Misfortune fault = faults_.draw("data");
   if (!fault.none())
     base::log::info(
@@ -22,6 +31,10 @@ aio::Task<> Router::handle(std::shared_ptr<aio::HttpExchange> exchange) {
   if (fault.delay.count() > 0) co_await aio::sleep_for(fault.delay);
   if (fault.lost_reply) exchange->lose_reply();
   co_await route(exchange, to);
+  request.fault = to_text(fault);
+  request.at = clock_.wall();
+  request.took = clock_.now() - began;
+  if (known) requests_.add(std::move(request));
 }
 
 aio::Task<> Router::route(std::shared_ptr<aio::HttpExchange> exchange, Destination to) {

@@ -6,6 +6,7 @@
 #include "local_e2b/control/box_host.h"
 #include "local_e2b/control/connections.h"
 #include "local_e2b/control/fleet.h"
+#include "local_e2b/control/request_log.h"
 #include "local_e2b/faults/faults.h"
 #include "local_e2b/router/route.h"
 
@@ -16,8 +17,14 @@ inline constexpr std::size_t kConnectionsPerSandboxMax = 1024;
 // The data plane: carries requests to the ports inside running sandboxes.
 class Router {
  public:
-  Router(Fleet& fleet, BoxHost& host, Connections& connections, Faults& faults)
-      : fleet_(fleet), host_(host), connections_(connections), faults_(faults) {}
+  Router(Fleet& fleet, BoxHost& host, Connections& connections, Faults& faults,
+         RequestLog& requests, const base::Clock& clock)
+      : fleet_(fleet),
+        host_(host),
+        connections_(connections),
+        faults_(faults),
+        requests_(requests),
+        clock_(clock) {}
 
   aio::Task<> handle(std::shared_ptr<aio::HttpExchange> exchange);
 
@@ -31,6 +38,8 @@ class Router {
   BoxHost& host_;
   Connections& connections_;
   Faults& faults_;
+  RequestLog& requests_;
+  const base::Clock& clock_;
 };
 
 }  // namespace local_e2b

@@ -27,7 +27,7 @@ struct World {
         connections(2, idle_max),
         fleet(loop.executor(), host, records, connections, clock, {}),
         faults(1),
-        router(fleet, host, connections, faults),
+        router(fleet, host, connections, faults, requests, clock),
         inside(loop.executor(), serve_inside),
         server(loop.executor(), [this](auto exchange) { return router.handle(exchange); }) {
     host.upstream_port = *inside.listen("127.0.0.1", 0);
@@ -56,6 +56,7 @@ struct World {
   Connections connections;
   Fleet fleet;
   Faults faults;
+  RequestLog requests;
   Router router;
   aio::HttpServer inside, server;
   int port = 0;
@@ -233,6 +234,35 @@ aio::Task<> loses(World& world) {
 TEST(Router, LosesAReplyWhenAskedTo) {
   World world;
   world.run(loses(world));
+}
+
+aio::Task<> remembers(World& world) {
+  const auto sandbox = co_await make(world);
+  co_await fetch(world, get("iunknown", "/nobodys"));
+  co_await fetch(world, get(sandbox.id, "/" + std::string(2'000, 'x') + "?secret=1"));
+  const auto deadline = world.clock.now() + base::Milliseconds(30'000);
+  while (world.requests.all().empty() && world.clock.now() < deadline)
+    co_await aio::sleep_for(base::Milliseconds(1));
+  EXPECT_EQ(world.requests.all().size(), 1u);
+  if (world.requests.all().empty()) co_return;
+  const Remembered& request = world.requests.all().front();
+  EXPECT_EQ(request.team, "red");
+  EXPECT_EQ(request.sandbox_id, sandbox.id);
+  EXPECT_EQ(request.method, "GET");
+  EXPECT_TRUE(request.path.starts_with("/xx"));
+  EXPECT_LE(request.path.size(), 1024u + 8);
+}
+TEST(Router, RemembersWhatWasAskedOfASandbox) {
+  World world;
+  world.run(remembers(world));
+}
+
+TEST(RequestLog, KeepsTheNewest) {
+  RequestLog log;
+  for (std::size_t number = 0; number <= kRememberedMax; ++number)
+    log.add({.path = std::to_string(number)});
+  EXPECT_EQ(log.all().size(), kRememberedMax);
+  EXPECT_EQ(log.all().front().path, "1");
 }
 
 }  // namespace
