@@ -20,11 +20,12 @@ std::optional<std::string> why_executor_refuses(const net::Response& reply) {
   return base::text_at(*json, "error");
 }
 
-base::Error error_of(const net::Response& reply, const std::string& path) {
+base::Error error_of(const net::Response& reply, const std::string& path,
+                     const std::string& token) {
   const std::string answered = path + " with " + std::to_string(reply.status);
   if (const auto why = why_executor_refuses(reply))
     return base::error(base::ErrorCode::kDenied, "the executor answered ", answered, ": ",
-                       net::tame(*why));
+                       net::tame(*why, token));
   if (reply.status == 401 || reply.status == 403)
     return base::error(base::ErrorCode::kConflict,
                        "the provider's edge, not the executor, answered ", answered,
@@ -71,7 +72,7 @@ base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::
     TRY(const auto json, base::parse_json(reply->body));
     return wire::health_from_json(json);
   }
-  return error_of(*reply, path);
+  return error_of(*reply, path, admin_token_);
 }
 
 }  // namespace controller

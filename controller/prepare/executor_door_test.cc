@@ -65,6 +65,17 @@ TEST_P(Refused, TellsTheExecutorFromTheWayToIt) {
   EXPECT_EQ(health.error().code, GetParam().code) << health.error().message;
 }
 
+TEST_F(Door, RepeatsNoTokenThatARefusalEchoes) {
+  net::FakeTransport transport([&](const net::Request&) {
+    return net::answer(401, R"({"error":"wrong: secret-token\nsecret-token"})");
+  });
+  HttpExecutorDoor door(transport, {.url = "http://inside"}, "secret-token");
+  const auto health = door.health({});
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().message.find("secret-token"), std::string::npos)
+      << health.error().message;
+}
+
 INSTANTIATE_TEST_SUITE_P(, Refused, testing::ValuesIn(kRefusals),
                          [](const auto& info) { return info.param.name; });
 

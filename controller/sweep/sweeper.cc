@@ -86,11 +86,9 @@ void Sweeper::prune_releases(const std::string& provider, const std::set<std::st
     }
     const auto info = cloud.get(id, stop);
     if (!info) continue;
-    if (info->value) {
-      misses.erase(id);
-    } else if (++misses[id] >= kMissesToPrune && store_.remove_release(provider, id)) {
-      misses.erase(id);
-    }
+    const bool settled =
+        info->value || (++misses[id] >= kMissesToPrune && store_.remove_release(provider, id));
+    if (settled) misses.erase(id);
   }
 }
 
