@@ -65,7 +65,7 @@ exit 0
 constexpr char kStart[] = R"sh(umask 077
 moved() {
   while IFS= read -r own; do
-    case "$own" in *sandfleet*) return 0 ;; esac
+    case "$own" in 0::*/sandfleet) return 0 ;; esac
   done </proc/self/cgroup
   return 1
 }
