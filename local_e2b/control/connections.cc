@@ -11,12 +11,12 @@ bool Connections::add(const std::string& id, const std::shared_ptr<aio::HttpExch
   return true;
 }
 
-void Connections::remove(const std::string& id, const aio::HttpExchange& exchange) {
+void Connections::remove(const std::string& id, const aio::HttpExchange& exchange, bool own_host) {
   const auto found = open_.find(id);
   if (found == open_.end() || found->second.erase(&exchange) == 0) return;  // It was cut.
   if (found->second.empty()) open_.erase(found);
   const auto connection = exchange.connection().lock();
-  if (!connection) return;
+  if (!connection || !own_host) return;
   if (idle_.size() >= idle_max_)
     std::erase_if(idle_, [](const auto& each) { return each.second.connection.expired(); });
   if (idle_.size() < idle_max_) idle_[connection.get()] = {connection, id};

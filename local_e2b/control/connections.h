@@ -10,7 +10,8 @@
 namespace local_e2b {
 
 // The data-plane connections of each sandbox, so that all of one can be cut at once: those with a
-// request under way, and those that wait for their next one and last carried one to it.
+// request under way, and those to its own host that wait for their next one. One to a host that
+// sandboxes share stays: its client may be sending the next sandbox's request on it just now.
 class Connections {
  public:
   static constexpr std::size_t kIdleMax = 4096;  // As many as an HTTP server holds open.
@@ -20,7 +21,7 @@ class Connections {
 
   // False when the sandbox has as many requests under way as it may. `remove` what was added.
   bool add(const std::string& id, const std::shared_ptr<aio::HttpExchange>& exchange);
-  void remove(const std::string& id, const aio::HttpExchange& exchange);
+  void remove(const std::string& id, const aio::HttpExchange& exchange, bool own_host);
   void cut(const std::string& id);
   std::size_t count(const std::string& id) const;  // Requests under way.
   std::size_t idle() const { return idle_.size(); }

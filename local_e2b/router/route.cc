@@ -21,13 +21,14 @@ bool all_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::variant<Destination, std::string> destination(std::string_view id, std::string_view port) {
+std::variant<Destination, std::string> destination(std::string_view id, std::string_view port,
+                                                   bool own_host) {
   const auto number = all_digits(port) ? base::parse_integer(port) : std::nullopt;
   if (!number || *number < 1 || *number > 65535)
     return "invalid sandbox port '" + std::string(port) + "'";
   const auto sandbox = parse_sandbox_id(id);
   if (!sandbox) return "invalid sandbox id '" + std::string(id) + "'";
-  return Destination{*sandbox, static_cast<int>(*number)};
+  return Destination{*sandbox, static_cast<int>(*number), own_host};
 }
 
 }  // namespace
@@ -39,9 +40,9 @@ std::variant<Destination, std::string> find_destination(const aio::HttpHead& hea
   const std::string label = name.substr(0, dot);
   const auto dash = label.find('-');
   if (dot != std::string::npos && dash != std::string::npos && all_digits(label.substr(0, dash)))
-    return destination(std::string_view(label).substr(dash + 1), label.substr(0, dash));
+    return destination(std::string_view(label).substr(dash + 1), label.substr(0, dash), true);
   const auto id = head.field("E2b-Sandbox-Id"), port = head.field("E2b-Sandbox-Port");
-  if (id && port) return destination(base::trim(*id), base::trim(*port));
+  if (id && port) return destination(base::trim(*id), base::trim(*port), false);
   if (id) return "the header E2b-Sandbox-Port is missing";
   if (port) return "the header E2b-Sandbox-Id is missing";
   return "the host '" + host +

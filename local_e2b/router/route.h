@@ -12,6 +12,8 @@ namespace local_e2b {
 struct Destination {
   std::string sandbox_id;
   int port = 0;
+  // Asked for by a host of its own, so its client pools no other sandbox's requests with it.
+  bool own_host = false;
   bool operator==(const Destination&) const = default;
 };
 // By the host "<port>-<id>.<domain>", or else by the two headers E2b-Sandbox-Id and

@@ -48,7 +48,7 @@ aio::Task<> Router::route(std::shared_ptr<aio::HttpExchange> exchange, Destinati
     co_return;
   }
   co_await carry(exchange, std::get<Sandbox>(std::move(found)), to);
-  connections_.remove(to.sandbox_id, *exchange);
+  connections_.remove(to.sandbox_id, *exchange, to.own_host);
 }
 
 aio::Task<Found> Router::find_running(Destination to, aio::HttpHead head) {
