@@ -55,24 +55,6 @@ Result<Json> parse_object(std::string_view body) {
   return parsed;
 }
 
-ErrorCode code_of(int status) {
-  switch (status) {
-    case 401:
-    case 403:
-      return ErrorCode::kDenied;
-    case 404:
-      return ErrorCode::kNotFound;
-    case 409:
-      return ErrorCode::kConflict;
-    case 429:
-      return ErrorCode::kRateLimited;
-    case 408:
-      return ErrorCode::kUnavailable;
-    default:
-      return status >= 400 && status < 500 ? ErrorCode::kInvalid : ErrorCode::kUnavailable;
-  }
-}
-
 std::string advice_for(int status) {
   if (status == 401 || status == 403) return " (check the provider's API key)";
   if (status >= 300 && status < 400) return " (a redirect; check the provider's API URL)";
@@ -179,7 +161,7 @@ base::Error error_of(std::string_view what, const Refusal& refusal, std::string_
                         std::to_string(refusal.status) + advice_for(refusal.status);
   if (!refusal.error_code.empty()) message += " " + net::tame(refusal.error_code, secret);
   if (!refusal.message.empty()) message += ": " + net::tame(refusal.message, secret);
-  return {code_of(refusal.status), std::move(message), refusal.retry_after};
+  return {net::code_of_status(refusal.status), std::move(message), refusal.retry_after};
 }
 
 CreateFailure create_failure_of(std::string_view what, const Refusal& refusal,

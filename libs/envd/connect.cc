@@ -28,21 +28,9 @@ ErrorCode code_of_word(std::string_view word) {
   return ErrorCode::kUnavailable;  // unavailable, deadline_exceeded, internal, unknown, …
 }
 
+// A 409 is the edge's: the sandbox is still changing its state.
 ErrorCode code_of_status(int status) {
-  switch (status) {
-    case 401:
-    case 403:
-      return ErrorCode::kDenied;
-    case 404:
-      return ErrorCode::kNotFound;
-    case 429:
-      return ErrorCode::kRateLimited;
-    case 408:
-    case 409:  // The edge: still changing its state.
-      return ErrorCode::kUnavailable;
-    default:
-      return status >= 400 && status < 500 ? ErrorCode::kInvalid : ErrorCode::kUnavailable;
-  }
+  return status == 409 ? ErrorCode::kUnavailable : net::code_of_status(status);
 }
 
 // A reply of the edge names the sandbox; with a port, it runs and only the port is closed.

@@ -95,6 +95,25 @@ std::string describe(const Request& request) {
   return text + " body: " + std::to_string(request.body.size()) + " bytes";
 }
 
+base::ErrorCode code_of_status(int status) {
+  switch (status) {
+    case 401:
+    case 403:
+      return base::ErrorCode::kDenied;
+    case 404:
+      return base::ErrorCode::kNotFound;
+    case 409:
+      return base::ErrorCode::kConflict;
+    case 429:
+      return base::ErrorCode::kRateLimited;
+    case 408:
+      return base::ErrorCode::kUnavailable;
+    default:
+      return status >= 400 && status < 500 ? base::ErrorCode::kInvalid
+                                           : base::ErrorCode::kUnavailable;
+  }
+}
+
 base::Error error_of(std::string_view what, const Failure& failure) {
   return {failure.code, std::string(what) + ": " + failure.message, failure.retry_after};
 }

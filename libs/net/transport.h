@@ -72,6 +72,8 @@ using Reply = base::Result<Response, Failure>;
 
 // The failure of `what` ("pause i123") as an error.
 base::Error error_of(std::string_view what, const Failure& failure);
+// What an HTTP status other than a success means to who asked.
+base::ErrorCode code_of_status(int status);
 
 // For logs and messages: method, URL without user and query values, headers. Values of headers that
 // carry credentials are hidden, and so is every body.
