@@ -115,6 +115,13 @@ Result<Brake> brake_from_json(const Json& json) {
   return Brake{*id, base::text_at(json, "reason").value_or(""), since ? *since : base::WallTime{}};
 }
 
+Result<fs::path> json_file_of(const fs::path& folder, const std::string& name,
+                              std::string_view what) {
+  if (name.empty() || name.starts_with('.') || name.find('/') != std::string::npos)
+    return base::error(ErrorCode::kInvalid, "\"", name, "\" is no ", what);
+  return folder / (name + ".json");
+}
+
 Result<std::optional<Json>> read_json_file(const fs::path& path) {
   const auto content = base::read_file(path);
   if (!content && content.error().code == ErrorCode::kNotFound) return std::optional<Json>();

@@ -80,6 +80,10 @@ base::Result<Brake> brake_from_json(const base::Json& json);
 
 // A JSON file that may be absent; errors name the path.
 base::Result<std::optional<base::Json>> read_json_file(const std::filesystem::path& path);
+// FOLDER/NAME.json, or kInvalid when `name` could lead elsewhere or be taken for a staged file;
+// `what` it is no instance of, for the message ("UID").
+base::Result<std::filesystem::path> json_file_of(const std::filesystem::path& folder,
+                                                 const std::string& name, std::string_view what);
 // Every record of a state folder.
 base::Result<std::vector<Record>> read_records(const Layout& layout, Kind kind);
 

@@ -14,9 +14,7 @@ using base::Json;
 using base::Result;
 
 Result<fs::path> Releases::path_of(const std::string& provider) const {
-  if (provider.empty() || provider.starts_with('.') || provider.find('/') != std::string::npos)
-    return base::error(ErrorCode::kInvalid, "\"", provider, "\" is no provider's name");
-  return folder_ / (provider + ".json");
+  return json_file_of(folder_, provider, "provider's name");
 }
 
 Result<std::vector<Releases::Release>> Releases::read(const fs::path& path) const {

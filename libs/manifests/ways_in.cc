@@ -6,14 +6,11 @@ namespace manifests {
 
 namespace fs = std::filesystem;
 using base::Done;
-using base::ErrorCode;
 using base::Json;
 using base::Result;
 
 Result<fs::path> WaysIn::path_of(const std::string& uid) const {
-  if (uid.empty() || uid.starts_with('.') || uid.find('/') != std::string::npos)
-    return base::error(ErrorCode::kInvalid, "\"", uid, "\" is no UID");
-  return folder_ / (uid + ".json");
+  return json_file_of(folder_, uid, "UID");
 }
 
 Result<Done> WaysIn::keep(const std::string& uid, const WayIn& way) const {
