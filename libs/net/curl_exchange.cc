@@ -1,7 +1,5 @@
 #include "libs/net/curl_exchange.h"
 
-#include <algorithm>
-
 #include "libs/base/strings.h"
 
 namespace net {
@@ -9,15 +7,11 @@ namespace {
 
 using base::ErrorCode;
 
-bool is_repeatable(const Request& request) {
-  return request.method == "GET" || request.method == "HEAD";
-}
-
 // libcurl calls this each time it is about to send the request on a connection: until then nothing
 // was sent, and a second call is a silent second try after a reused connection died.
 int on_connected(void* self, char*, char*, int, int) {
   auto& exchange = *static_cast<CurlExchange*>(self);
-  if (exchange.sent && !is_repeatable(*exchange.request)) {
+  if (exchange.sent && !exchange.is_repeatable()) {
     exchange.objection =
         exchange.failure(ErrorCode::kUnavailable, "the connection closed before an answer");
     return CURL_PREREQFUNC_ABORT;
@@ -26,25 +20,12 @@ int on_connected(void* self, char*, char*, int, int) {
   return CURL_PREREQFUNC_OK;
 }
 
-void show_head(CurlExchange& exchange) {
-  exchange.wait_anew();
-  std::lock_guard lock(exchange.mutex);
-  exchange.head = exchange.response;
-  exchange.news = true;
-  exchange.changed.notify_all();
-}
-
 std::size_t on_header(char* bytes, std::size_t, std::size_t count, void* self) {
   auto& exchange = *static_cast<CurlExchange*>(self);
   if (exchange.head_whole) return count;  // Trailers say nothing we ask for.
   const std::string_view line = base::trim({bytes, count});
   exchange.head_bytes += count;
-  if (exchange.head_bytes > kHeadBytesMax) {
-    exchange.objection =
-        exchange.failure(ErrorCode::kInvalid, "the reply's head is larger than " +
-                                                  std::to_string(kHeadBytesMax) + " bytes");
-    return 0;
-  }
+  if (!exchange.allows_head_of(exchange.head_bytes)) return 0;
   if (line.starts_with("HTTP/")) {  // A new head: an interim reply or a proxy's came before.
     exchange.response = Response{};
   } else if (line.empty()) {
@@ -52,7 +33,7 @@ std::size_t on_header(char* bytes, std::size_t, std::size_t count, void* self) {
     curl_easy_getinfo(exchange.easy.get(), CURLINFO_RESPONSE_CODE, &status);
     exchange.response.status = static_cast<int>(status);
     exchange.head_whole = status >= 200;
-    if (exchange.head_whole && exchange.mode == CurlExchange::Mode::kStream) show_head(exchange);
+    if (exchange.head_whole && exchange.mode == Exchange::Mode::kStream) exchange.show_head();
   } else if (const auto colon = line.find(':'); colon != std::string_view::npos) {
     exchange.response.headers.add(std::string(line.substr(0, colon)),
                                   std::string(base::trim(line.substr(colon + 1))));
@@ -60,63 +41,17 @@ std::size_t on_header(char* bytes, std::size_t, std::size_t count, void* self) {
   return count;
 }
 
-std::size_t keep_whole(CurlExchange& exchange, std::string_view bytes) {
-  if (exchange.response.body.size() + bytes.size() > exchange.request->body_bytes_max) {
-    exchange.objection = exchange.failure(
-        ErrorCode::kInvalid, "the reply's body is larger than " +
-                                 std::to_string(exchange.request->body_bytes_max) + " bytes");
-    return 0;
-  }
-  exchange.response.body.append(bytes);
-  return bytes.size();
-}
-
-std::size_t pass_on(CurlExchange& exchange, std::string_view bytes) {
-  exchange.wait_anew();
-  std::lock_guard lock(exchange.mutex);
-  if (exchange.inbox.size() >= kInboxBytesMax) {
-    exchange.write_paused = true;
-    return CURL_WRITEFUNC_PAUSE;
-  }
-  exchange.news = true;
-  exchange.inbox.append(bytes);
-  exchange.changed.notify_all();
-  return bytes.size();
-}
-
 std::size_t on_body(char* bytes, std::size_t, std::size_t count, void* self) {
   auto& exchange = *static_cast<CurlExchange*>(self);
   const std::string_view piece(bytes, count);
-  return exchange.mode == CurlExchange::Mode::kWhole ? keep_whole(exchange, piece)
-                                                     : pass_on(exchange, piece);
-}
-
-std::size_t read_source_here(CurlExchange& exchange, char* buffer, std::size_t size) {
-  auto filled = exchange.request->source(buffer, size);
-  if (filled) return *filled;
-  exchange.objection = Failure{filled.error(), exchange.sent};
-  return CURL_READFUNC_ABORT;
+  if (exchange.mode == Exchange::Mode::kWhole) return exchange.keep(piece) ? count : 0;
+  return exchange.pass_on(piece) ? count : CURL_WRITEFUNC_PAUSE;
 }
 
 std::size_t on_upload(char* buffer, std::size_t unit, std::size_t count, void* self) {
   auto& exchange = *static_cast<CurlExchange*>(self);
-  const std::size_t size = unit * count;
-  if (exchange.done) return read_source_here(exchange, buffer, size);
-  std::lock_guard lock(exchange.mutex);
-  if (exchange.source_failed) {
-    exchange.objection = exchange.source_failed;
-    return CURL_READFUNC_ABORT;
-  }
-  if (exchange.outbox.empty() && !exchange.source_ended) {
-    exchange.source_wanted = exchange.read_paused = true;
-    exchange.changed.notify_all();
-    return CURL_READFUNC_PAUSE;
-  }
-  const std::size_t taken = std::min(size, exchange.outbox.size());
-  exchange.outbox.copy(buffer, taken);
-  exchange.outbox.erase(0, taken);
-  if (exchange.mode == CurlExchange::Mode::kStream) exchange.wait_anew();
-  return taken;
+  if (const auto taken = exchange.take(buffer, unit * count)) return *taken;
+  return exchange.objection ? CURL_READFUNC_ABORT : CURL_READFUNC_PAUSE;
 }
 
 curl_blob blob_of(const std::string& text) {
@@ -180,14 +115,6 @@ void set_headers(CURL* easy, CurlExchange& exchange) {
 }
 
 }  // namespace
-
-base::Moment curl_now() { return base::SystemClock().now(); }
-
-Failure CurlExchange::failure(ErrorCode code, std::string_view why) const {
-  return Failure{{code, what() + ": " + std::string(why)}, sent};
-}
-
-void CurlExchange::wait_anew() { deadline = curl_now() + timeout; }
 
 bool prepare(CurlExchange& exchange, const CurlOptions& options) {
   exchange.easy.reset(curl_easy_init());

@@ -16,7 +16,7 @@ using base::Milliseconds;
 using base::Moment;
 using Shared = std::shared_ptr<CurlExchange>;
 
-class CurlTransport final : public Transport {
+class CurlTransport final : public ExchangeTransport {
  public:
   explicit CurlTransport(CurlOptions options) : options_(std::move(options)) {
     curl_global_init(CURL_GLOBAL_DEFAULT);  // Counted, and safe between threads since 7.84.
@@ -35,99 +35,20 @@ class CurlTransport final : public Transport {
     curl_global_cleanup();
   }
 
-  Reply send(const Request& request, Milliseconds timeout, std::stop_token stop) override {
-    const Shared exchange = made(request, timeout, CurlExchange::Mode::kWhole);
-    return attend(exchange, Sink{}, stop);
-  }
-
-  void start(Request request, Milliseconds timeout, std::function<void(Reply)> done) override {
-    auto exchange = std::make_shared<CurlExchange>();
-    exchange->own = std::move(request);
-    exchange->request = &exchange->own;
-    exchange->timeout = timeout;
-    exchange->done = std::move(done);
-    submit(exchange);
-  }
-
-  Reply stream(const Request& request, const Sink& sink, Milliseconds idle_timeout,
-               std::stop_token stop) override {
-    const Shared exchange = made(request, idle_timeout, CurlExchange::Mode::kStream);
-    return attend(exchange, sink, stop);
-  }
-
  private:
   struct Order {
-    enum class Kind { kAdd, kCancel, kEnough, kResume };
-    Kind kind;
+    Exchange::Order kind;
     Shared exchange;
   };
 
-  static Shared made(const Request& request, Milliseconds timeout, CurlExchange::Mode mode) {
-    auto exchange = std::make_shared<CurlExchange>();
-    exchange->request = &request;
-    exchange->timeout = timeout;
-    exchange->mode = mode;
-    return exchange;
-  }
+  std::shared_ptr<Exchange> new_exchange() override { return std::make_shared<CurlExchange>(); }
 
-  // --- On the caller's thread.
-
-  void order(Order::Kind kind, const Shared& exchange) {
+  void order(Exchange::Order kind, std::shared_ptr<Exchange> exchange) override {
     {
       std::lock_guard lock(orders_mutex_);
-      orders_.push_back({kind, exchange});
+      orders_.push_back({kind, std::static_pointer_cast<CurlExchange>(std::move(exchange))});
     }
     curl_multi_wakeup(multi_);
-  }
-
-  void submit(const Shared& exchange) { order(Order::Kind::kAdd, exchange); }
-
-  // Carries bytes between the exchange and the caller's source and sink until the reply is there.
-  Reply attend(const Shared& exchange, const Sink& sink, std::stop_token stop) {
-    if (stop.stop_requested()) return exchange->failure(ErrorCode::kCancelled, "cancelled");
-    submit(exchange);
-    const std::stop_callback cancel(stop, [&] { order(Order::Kind::kCancel, exchange); });
-    bool head_seen = false, enough = false;
-    std::unique_lock lock(exchange->mutex);
-    for (;;) {
-      exchange->changed.wait(
-          lock, [&] { return exchange->reply || exchange->source_wanted || exchange->news; });
-      if (exchange->source_wanted) feed(exchange, lock);
-      if (exchange->news && !drain(exchange, sink, head_seen, lock) && !std::exchange(enough, true))
-        order(Order::Kind::kEnough, exchange);
-      if (!exchange->reply || (exchange->news && !enough)) continue;
-      return enough ? Reply(*exchange->head) : *std::move(exchange->reply);
-    }
-  }
-
-  // Reads the next piece of the upload, without the lock.
-  void feed(const Shared& exchange, std::unique_lock<std::mutex>& lock) {
-    exchange->source_wanted = false;
-    if (exchange->outbox.empty() && !exchange->source_ended) {
-      lock.unlock();
-      std::string piece(kOutboxBytesMax, '\0');
-      auto filled = exchange->request->source(piece.data(), piece.size());
-      piece.resize(filled ? std::min(*filled, piece.size()) : 0);
-      lock.lock();
-      if (!filled) exchange->source_failed = Failure{filled.error(), true};
-      exchange->source_ended = piece.empty();
-      exchange->outbox = std::move(piece);
-    }
-    order(Order::Kind::kResume, exchange);
-  }
-
-  // Hands what has come to the sink, without the lock. False: the sink has seen enough.
-  bool drain(const Shared& exchange, const Sink& sink, bool& head_seen,
-             std::unique_lock<std::mutex>& lock) {
-    exchange->news = false;
-    const std::string bytes = std::exchange(exchange->inbox, {});
-    lock.unlock();
-    bool more = true;
-    if (!std::exchange(head_seen, true) && sink.head) more = sink.head(*exchange->head);
-    if (more && !bytes.empty() && sink.bytes) more = sink.bytes(bytes);
-    lock.lock();
-    if (bytes.size() >= kInboxBytesMax) order(Order::Kind::kResume, exchange);
-    return more;
   }
 
   // --- On the curl thread.
@@ -157,16 +78,16 @@ class CurlTransport final : public Transport {
   }
 
   void obey(const Order& order) {
-    if (order.kind == Order::Kind::kAdd) return add(order.exchange);
+    if (order.kind == Exchange::Order::kAdd) return add(order.exchange);
     if (!live_.contains(order.exchange.get())) return;  // It has ended meanwhile.
     switch (order.kind) {
-      case Order::Kind::kCancel:
+      case Exchange::Order::kCancel:
         return finish(order.exchange, order.exchange->failure(ErrorCode::kCancelled, "cancelled"));
-      case Order::Kind::kEnough:
+      case Exchange::Order::kEnough:
         return finish(order.exchange, std::move(order.exchange->response));
       default:
         order.exchange->read_paused = order.exchange->write_paused = false;
-        if (order.exchange->mode == CurlExchange::Mode::kStream) set_deadline(*order.exchange);
+        if (order.exchange->mode == Exchange::Mode::kStream) set_deadline(*order.exchange);
         curl_easy_pause(order.exchange->easy.get(), CURLPAUSE_CONT);
     }
   }
@@ -199,36 +120,26 @@ class CurlTransport final : public Transport {
 
   // Looks at every exchange only when the earliest deadline has come.
   void end_overdue() {
-    const Moment present = curl_now();
+    const Moment present = present_moment();
     if (present < next_check_) return;
     next_check_ = Moment::max();
     std::vector<Shared> overdue;
     for (const auto& [key, exchange] : live_) {
-      if (is_waiting_for_caller(*exchange)) continue;
+      if (exchange->is_waiting_for_caller()) continue;
       if (exchange->deadline <= present)
         overdue.push_back(exchange);
       else
         next_check_ = std::min(next_check_, exchange->deadline);
     }
-    for (const Shared& exchange : overdue) {
-      const bool stream = exchange->mode == CurlExchange::Mode::kStream;
-      finish(exchange, exchange->failure(ErrorCode::kUnavailable,
-                                         (stream ? "silent for " : "no answer within ") +
-                                             std::to_string(exchange->timeout.count()) + " ms"));
-    }
-  }
-
-  // A stream is not silent while it waits for our own side.
-  static bool is_waiting_for_caller(const CurlExchange& exchange) {
-    return exchange.mode == CurlExchange::Mode::kStream &&
-           (exchange.read_paused || exchange.write_paused);
+    for (const Shared& exchange : overdue) finish(exchange, exchange->overdue());
   }
 
   int wait_ms() const {
     constexpr Milliseconds kLongest{60'000};
     if (next_check_ == Moment::max()) return int(kLongest.count());
     return int(
-        std::clamp(next_check_ - curl_now() + Milliseconds(1), Milliseconds(0), kLongest).count());
+        std::clamp(next_check_ - present_moment() + Milliseconds(1), Milliseconds(0), kLongest)
+            .count());
   }
 
   // From here on the caller's request may be gone.
@@ -236,10 +147,7 @@ class CurlTransport final : public Transport {
     if (exchange->easy) curl_multi_remove_handle(multi_, exchange->easy.get());
     exchange->easy.reset();
     live_.erase(exchange.get());
-    if (exchange->done) return std::exchange(exchange->done, nullptr)(std::move(reply));
-    std::lock_guard lock(exchange->mutex);
-    exchange->reply = std::move(reply);
-    exchange->changed.notify_all();
+    exchange->settle(std::move(reply));
   }
 
   const CurlOptions options_;
