@@ -10,7 +10,7 @@
 #include "libs/base/strings.h"
 #include "libs/manifests/reading.h"
 #include "libs/manifests/rules.h"
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 namespace manifests {
 namespace {
@@ -50,7 +50,7 @@ TEST(Corpus, GivesEachBadManifestItsExactErrors) {
     EXPECT_EQ(to_text(reading.problems), expected_errors(text)) << path.filename();
     EXPECT_FALSE(reading.problems.empty()) << path.filename();
     EXPECT_TRUE(reading.objects.empty()) << path.filename();
-    for (const Problem& problem : reading.problems) {
+    for (const yaml::Problem& problem : reading.problems) {
       EXPECT_GT(problem.line, 0) << path.filename();
       EXPECT_NE(problem.rule, "") << path.filename();
       EXPECT_NE(problem.cure, "") << path.filename();

@@ -8,7 +8,7 @@
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
 #include "libs/manifests/folder.h"
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 namespace manifests {
 
@@ -21,8 +21,8 @@ using base::Result;
 namespace {
 
 base::Error refuse(const std::string& pointer, const std::string& why) {
-  return base::error(ErrorCode::kInvalid, "cannot edit ", field_of(pointer), " in place: ", why,
-                     "; edit the file by hand");
+  return base::error(ErrorCode::kInvalid, "cannot edit ", yaml::field_of(pointer),
+                     " in place: ", why, "; edit the file by hand");
 }
 
 // Plain where plain text reads back as the same text, else in double quotes.
@@ -32,7 +32,7 @@ std::string written(const Json& value) {
   const bool word = !text.empty() && std::ranges::all_of(text, [](char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) || letter == '-' || letter == '_';
   });
-  const auto plain = resolve_plain_scalar(text);
+  const auto plain = yaml::resolve_plain_scalar(text);
   const bool safe = word && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
   return safe && plain && *plain == value ? text : base::to_text(value);
 }
@@ -95,16 +95,16 @@ Result<std::string> replace(std::string_view text, const std::string& pointer, s
 }
 
 // A new first line of the block mapping at `parent`.
-Result<std::string> insert(std::string_view text, const YamlDocument& document,
+Result<std::string> insert(std::string_view text, const yaml::Document& document,
                            const std::string& parent, const std::string& member,
                            const Json& value) {
-  const std::string pointer = pointer_to(parent, member);
+  const std::string pointer = yaml::pointer_to(parent, member);
   const Json::json_pointer place(parent);
   if (!document.json.contains(place) || !document.json.at(place).is_object())
     return refuse(pointer, "there is no mapping to add it to");
-  const Position* first = nullptr;
+  const yaml::Position* first = nullptr;
   for (const auto& [name, inner] : document.json.at(place).items()) {
-    const Position* key = document.positions.exact_key(pointer_to(parent, name));
+    const yaml::Position* key = document.positions.exact_key(yaml::pointer_to(parent, name));
     if (key && (!first || key->offset < first->offset)) first = key;
   }
   if (!first) return refuse(pointer, "the mapping is empty");
@@ -119,14 +119,14 @@ Result<std::string> insert(std::string_view text, const YamlDocument& document,
          newline + std::string(rest);
 }
 
-const YamlDocument* numbered(const YamlFile& file, int number) {
-  for (const YamlDocument& document : file.documents)
+const yaml::Document* numbered(const yaml::File& file, int number) {
+  for (const yaml::Document& document : file.documents)
     if (document.number == number) return &document;
   return nullptr;
 }
 
 // Whether `after` is `before` with that one value changed, by reading both.
-bool differs_only_there(const YamlFile& before, const YamlFile& after, int number,
+bool differs_only_there(const yaml::File& before, const yaml::File& after, int number,
                         const std::string& pointer, const Json& value) {
   if (!after.problems.empty() || before.documents.size() != after.documents.size()) return false;
   for (std::size_t index = 0; index < before.documents.size(); ++index) {
@@ -143,10 +143,10 @@ Result<std::string> edit_scalar(std::string_view text, int number,
                                 const std::vector<std::string>& path, const Json& value) {
   if (path.empty() || value.is_structured())
     return base::error(ErrorCode::kInvalid, "only one scalar can be edited in place");
-  const YamlFile before = read_yaml(text, "the manifest");
+  const yaml::File before = yaml::read(text, "the manifest");
   if (!before.problems.empty())
     return base::error(ErrorCode::kInvalid, to_text(before.problems[0]));
-  const YamlDocument* document = numbered(before, number);
+  const yaml::Document* document = numbered(before, number);
   if (!document)
     return base::error(ErrorCode::kInvalid, "the manifest has no document ",
                        std::to_string(number + 1));
@@ -155,18 +155,18 @@ Result<std::string> edit_scalar(std::string_view text, int number,
                        "the manifest begins with a byte order mark; remove it");
   std::string parent;
   for (std::size_t step = 0; step + 1 < path.size(); ++step)
-    parent = pointer_to(parent, path[step]);
-  const std::string pointer = pointer_to(parent, path.back());
+    parent = yaml::pointer_to(parent, path[step]);
+  const std::string pointer = yaml::pointer_to(parent, path.back());
   const Json::json_pointer place(pointer);
   const bool present = document->json.contains(place);
   if (present && document->json.at(place).is_structured())
     return refuse(pointer, "it is no single value");
   if (present && document->json.at(place) == value) return std::string(text);
-  const Position* at = document->positions.exact(pointer);
+  const yaml::Position* at = document->positions.exact(pointer);
   if (present && !at) return refuse(pointer, "it comes from an alias or a merge");
   const auto right = [&](const Result<std::string>& edited) {
     return edited &&
-           differs_only_there(before, read_yaml(*edited, "the manifest"), number, pointer, value);
+           differs_only_there(before, yaml::read(*edited, "the manifest"), number, pointer, value);
   };
   if (!present) {
     auto edited = insert(text, *document, parent, path.back(), value);
@@ -186,12 +186,12 @@ Result<Done> edit_scalar_in_file(const fs::path& file, int document,
   std::error_code error;
   const fs::path target = fs::canonical(file, error);  // A link stays a link.
   if (error) return base::errno_error("edit", file, error.value());
-  TRY(const auto before, base::read_file(target, kFileBytesMax));
+  TRY(const auto before, base::read_file(target, yaml::kFileBytesMax));
   TRY(const auto after, edit_scalar(before, document, path, value));
   if (after == before) return Done{};
   struct stat found{};
   if (::stat(target.c_str(), &found) != 0) return base::errno_error("edit", target, errno);
-  TRY(const auto now, base::read_file(target, kFileBytesMax));
+  TRY(const auto now, base::read_file(target, yaml::kFileBytesMax));
   if (now != before)
     return base::error(ErrorCode::kConflict, target.string(), " changed meanwhile; try again");
   return base::write_file_atomically(target, after, found.st_mode & 07777);

@@ -154,7 +154,7 @@ void FileStore::start() {
   state.watcher->start();  // Once it has its place: its thread rings its own bell.
 }
 
-std::vector<Problem> FileStore::problems() const { return state_->scanner->problems(); }
+std::vector<yaml::Problem> FileStore::problems() const { return state_->scanner->problems(); }
 std::optional<Brake> FileStore::brake() const { return state_->scanner->brake(); }
 std::string FileStore::notice() const { return state_->guard.notice(); }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "libs/api/resource_store.h"
-#include "libs/manifests/problem.h"
 #include "libs/manifests/state_reader.h"
+#include "libs/yaml/problem.h"
 
 namespace manifests {
 
@@ -42,7 +42,7 @@ class FileStore final : public api::ResourceStore {
   // Scans whenever a folder changes, and every few seconds; until destroyed.
   void start();
 
-  std::vector<Problem> problems() const;
+  std::vector<yaml::Problem> problems() const;
   std::optional<Brake> brake() const;
   // What a person should know about how the folders are kept; empty when all is well.
   std::string notice() const;

@@ -10,7 +10,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 namespace manifests {
 
@@ -81,11 +81,11 @@ FolderReader::Known FolderReader::read(const std::string& name) const {
   if (known != known_.end() && known->second.settled && known->second.stamp == read.stamp)
     return known->second;
   read.settled = file_clock_ns() - read.stamp.changed_ns > 2 * kNanosecondsOfASecond;
-  const auto content = base::read_file(path, kFileBytesMax + 1);
+  const auto content = base::read_file(path, yaml::kFileBytesMax + 1);
   if (!content && content.error().code != ErrorCode::kInvalid)
     return {{}, false, unreadable(name, content.error().message)};
   // A file that is too large fails in the reader, which says so.
-  const std::string text = content ? *content : std::string(kFileBytesMax + 1, ' ');
+  const std::string text = content ? *content : std::string(yaml::kFileBytesMax + 1, ' ');
   read.digest = base::sha256(text);
   if (known != known_.end() && known->second.digest == read.digest)
     read.reading = known->second.reading;

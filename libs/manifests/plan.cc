@@ -8,7 +8,7 @@ namespace {
 // Which document speaks for each object, and what the others get.
 class Declarations {
  public:
-  Declarations(const Comparison& seen, std::vector<Problem>& problems) : seen_(seen) {
+  Declarations(const Comparison& seen, std::vector<yaml::Problem>& problems) : seen_(seen) {
     for (const ReadFile& file : seen.files)
       for (const Declared& object : file.reading->objects)
         if (object.kind != Kind::kSecret) all_[{object.kind, object.key}].push_back(&object);
@@ -19,7 +19,7 @@ class Declarations {
 
  private:
   void choose(const Id& id, const std::vector<const Declared*>& candidates,
-              std::vector<Problem>& problems) {
+              std::vector<yaml::Problem>& problems) {
     const auto record = seen_.records.find(id);
     const std::string incumbent =
         record == seen_.records.end() || record->second->tombstone() ? "" : record->second->file;

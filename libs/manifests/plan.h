@@ -39,7 +39,7 @@ struct Plan {
   std::vector<Id> removals;              // Gone for long enough.
   std::vector<Id> forgotten;             // Tombstones, and deletions under way, without a document.
   std::map<Id, base::Moment> missing;
-  std::vector<Problem> problems;
+  std::vector<yaml::Problem> problems;
   std::string brake_reason;               // Not empty: too much goes at once.
   std::optional<base::Moment> next_look;  // When the next removal has held.
 };

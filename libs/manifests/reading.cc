@@ -7,7 +7,7 @@
 #include "libs/base/strings.h"
 #include "libs/manifests/rules.h"
 #include "libs/manifests/schema.h"
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 namespace manifests {
 
@@ -67,16 +67,16 @@ const Schema& secret_schema() {
 
 // Everything that is known of one document while it is read.
 struct Document {
-  const YamlDocument& yaml;
+  const yaml::Document& written;
   const std::string& file;
   Json json;
-  std::vector<Problem>& problems;
+  std::vector<yaml::Problem>& problems;
 
   void refuse(const Violation& violation) {
-    const Position at = violation.at_key ? yaml.positions.key(violation.pointer)
-                                         : yaml.positions.value(violation.pointer);
-    problems.push_back(
-        {file, at.line, at.column, field_of(violation.pointer), violation.rule, violation.cure});
+    const yaml::Position at = violation.at_key ? written.positions.key(violation.pointer)
+                                               : written.positions.value(violation.pointer);
+    problems.push_back({file, at.line, at.column, yaml::field_of(violation.pointer), violation.rule,
+                        violation.cure});
   }
   void refuse(const std::vector<Violation>& violations, const std::string& under = "") {
     for (Violation violation : violations) {
@@ -135,8 +135,9 @@ void check_metadata(Kind kind, Document& document) {
   document.refuse(schema.check(metadata), "/metadata");
   const Json* annotations = base::object_at(metadata, "annotations");
   if (annotations && annotations->contains(std::string(api::kAttemptAnnotation)))
-    document.refuse({pointer_to("/metadata/annotations", std::string(api::kAttemptAnnotation)),
-                     "only the controller writes this annotation", "remove it", true});
+    document.refuse(
+        {yaml::pointer_to("/metadata/annotations", std::string(api::kAttemptAnnotation)),
+         "only the controller writes this annotation", "remove it", true});
 }
 
 // Values of Secrets are in no message.
@@ -146,7 +147,7 @@ std::map<std::string, std::string> secret_values(Document& document) {
     const Json* entries = base::object_at(document.json, field);
     if (!entries) return;
     for (const auto& [key, value] : entries->items()) {
-      const std::string pointer = pointer_to(std::string("/") + field, key);
+      const std::string pointer = yaml::pointer_to(std::string("/") + field, key);
       if (!value.is_string()) {
         document.refuse({pointer, "must be text", "put it in quotes"});
         continue;
@@ -196,8 +197,8 @@ std::optional<Declared> read_document(Document& document, const std::string& spa
   Declared declared{*kind};
   declared.digest = base::to_hex(base::sha256(base::to_text(document.json)));
   declared.file = document.file;
-  declared.document = document.yaml.number;
-  declared.line = document.yaml.positions.value("").line;
+  declared.document = document.written.number;
+  declared.line = document.written.positions.value("").line;
   check_metadata(*kind, document);
   if (*kind == Kind::kSecret)
     check_secret(document, declared);
@@ -243,9 +244,9 @@ std::string_view to_word(Kind kind) {
 
 Reading read_manifest(std::string_view text, const std::string& file, const std::string& space) {
   Reading reading;
-  YamlFile yaml = read_yaml(text, file);
-  reading.problems = std::move(yaml.problems);
-  for (const YamlDocument& each : yaml.documents) {
+  yaml::File source = yaml::read(text, file);
+  reading.problems = std::move(source.problems);
+  for (const yaml::Document& each : source.documents) {
     Document document{each, file, each.json, reading.problems};
     if (auto declared = read_document(document, space))
       reading.objects.push_back(*std::move(declared));
@@ -255,12 +256,13 @@ Reading read_manifest(std::string_view text, const std::string& file, const std:
   return reading;
 }
 
-std::vector<Problem> check_edit(const Declared& after, const Json& before, std::string_view text) {
-  std::vector<Problem> problems;
+std::vector<yaml::Problem> check_edit(const Declared& after, const Json& before,
+                                      std::string_view text) {
+  std::vector<yaml::Problem> problems;
   const auto violations = check_rules(after.kind, after.object, &before);
   if (violations.empty()) return problems;
-  const YamlFile yaml = read_yaml(text, after.file);
-  for (const YamlDocument& each : yaml.documents) {
+  const yaml::File source = yaml::read(text, after.file);
+  for (const yaml::Document& each : source.documents) {
     if (each.number != after.document) continue;
     Document document{each, after.file, each.json, problems};
     document.refuse(violations);

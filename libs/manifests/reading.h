@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libs/api/sandbox.h"
-#include "libs/manifests/problem.h"
+#include "libs/yaml/problem.h"
 
 namespace manifests {
 
@@ -29,7 +29,7 @@ struct Declared {
 // What one file says. With any problem, nothing of the file counts: its last good version stays.
 struct Reading {
   std::vector<Declared> objects = {};
-  std::vector<Problem> problems = {};
+  std::vector<yaml::Problem> problems = {};
 };
 
 // `file` is the name that problems carry; `space` the namespace of objects that name none.
@@ -37,7 +37,7 @@ Reading read_manifest(std::string_view text, const std::string& file, const std:
 
 // What the edit of an object breaks that the rules let nobody change. `before` is the whole object
 // as it was; `text` the file that `after` was read from, where the positions come from.
-std::vector<Problem> check_edit(const Declared& after, const base::Json& before,
-                                std::string_view text);
+std::vector<yaml::Problem> check_edit(const Declared& after, const base::Json& before,
+                                      std::string_view text);
 
 }  // namespace manifests

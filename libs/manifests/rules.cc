@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "libs/base/strings.h"
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 namespace manifests {
 
@@ -130,7 +130,7 @@ std::vector<std::string> places(const Json& object, std::string_view at) {
   std::vector<std::string> items;
   if (const Json* value = at_pointer(object, list))
     for (std::size_t index = 0; index < value->size(); ++index)
-      items.push_back(pointer_to(list, index));
+      items.push_back(yaml::pointer_to(list, index));
   return items;
 }
 

@@ -32,7 +32,7 @@ Scanner::Scanner(const Parts& parts)
       reader_(parts.options.manifests, parts.options.space),
       intake_(parts.layout, parts.disk) {}
 
-std::vector<Problem> Scanner::problems() const {
+std::vector<yaml::Problem> Scanner::problems() const {
   std::lock_guard lock(mutex_);
   return problems_;
 }
@@ -144,7 +144,7 @@ Result<Done> Scanner::create(const std::vector<const Declared*>& documents) {
   return Done{};
 }
 
-Result<Done> Scanner::update(const Declared& document, std::vector<Problem>& problems) {
+Result<Done> Scanner::update(const Declared& document, std::vector<yaml::Problem>& problems) {
   const Id id{document.kind, document.key};
   // Only read for the line and column of what cannot be changed.
   const auto text = base::read_file(parts_.options.manifests / document.file);
@@ -196,11 +196,11 @@ Result<Done> Scanner::forget(const Id& id) {
   return Done{};
 }
 
-Result<Done> Scanner::publish(std::vector<Problem> problems) {
+Result<Done> Scanner::publish(std::vector<yaml::Problem> problems) {
   tell(problems);
   if (problems == this->problems()) return Done{};
   Json json = Json::array();
-  for (const Problem& problem : problems) json.push_back(to_json(problem));
+  for (const yaml::Problem& problem : problems) json.push_back(to_json(problem));
   CHECK_OK(parts_.disk.write(parts_.layout.problems(), base::to_text(json, 2), 0600));
   std::lock_guard lock(mutex_);
   problems_ = std::move(problems);
@@ -209,9 +209,9 @@ Result<Done> Scanner::publish(std::vector<Problem> problems) {
 
 // Each problem is told once: in the log, and as an event of the objects whose last good version it
 // keeps in force.
-void Scanner::tell(const std::vector<Problem>& problems) {
+void Scanner::tell(const std::vector<yaml::Problem>& problems) {
   std::set<std::string> now;
-  for (const Problem& problem : problems) {
+  for (const yaml::Problem& problem : problems) {
     const std::string text = to_text(problem);
     if (!now.insert(text).second || told_.contains(text)) continue;
     base::log::warn("a manifest is not taken", {{"problem", text}});

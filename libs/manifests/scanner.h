@@ -34,7 +34,7 @@ class Scanner {
   base::Result<base::Done> load_brake();
   base::Result<base::Done> scan();
 
-  std::vector<Problem> problems() const;
+  std::vector<yaml::Problem> problems() const;
   std::optional<Brake> brake() const;
   // When a removal that is waited for has held; nothing: no need to look before the folder changes.
   std::optional<base::Moment> next_look() const;
@@ -59,13 +59,13 @@ class Scanner {
   Plan plan_with(const Look& look, bool released);
   base::Result<base::Done> apply(Plan& plan);
   base::Result<base::Done> create(const std::vector<const Declared*>& documents);
-  base::Result<base::Done> update(const Declared& document, std::vector<Problem>& problems);
+  base::Result<base::Done> update(const Declared& document, std::vector<yaml::Problem>& problems);
   base::Result<base::Done> mark_deleted(const Id& id);
   base::Result<base::Done> forget(const Id& id);
 
   base::Result<base::Done> set_brake(const std::string& reason);
-  base::Result<base::Done> publish(std::vector<Problem> problems);
-  void tell(const std::vector<Problem>& problems);
+  base::Result<base::Done> publish(std::vector<yaml::Problem> problems);
+  void tell(const std::vector<yaml::Problem>& problems);
   std::set<api::Key> referred_secrets() const;
   std::optional<Id> find_target(const Request& request) const;
 
@@ -78,7 +78,7 @@ class Scanner {
   std::set<std::string> told_;
 
   mutable std::mutex mutex_;  // Of what others ask for.
-  std::vector<Problem> problems_;
+  std::vector<yaml::Problem> problems_;
   std::optional<Brake> brake_;
   std::optional<base::Moment> next_look_;
   std::function<void()> secret_changed_;

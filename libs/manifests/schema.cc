@@ -10,7 +10,7 @@
 #include "libs/base/strings.h"
 #include "libs/base/time.h"
 #include "libs/manifests/crds.h"
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 namespace manifests {
 
@@ -19,7 +19,7 @@ using base::Json;
 namespace {
 
 Json schema_from(const char* crd) {
-  const YamlFile file = read_yaml(crd, "crds");
+  const yaml::File file = yaml::read(crd, "crds");
   assert(file.problems.empty() && file.documents.size() == 1);
   return file.documents[0].json["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
 }
@@ -131,7 +131,7 @@ class Inspector {
     const Json* properties = base::object_at(schema, "properties");
     const Json* others = base::object_at(schema, "additionalProperties");
     for (const auto& [name, member] : value.items()) {
-      const std::string at = pointer_to(pointer, name);
+      const std::string at = yaml::pointer_to(pointer, name);
       if (properties && properties->contains(name))
         inspect((*properties)[name], member, at);
       else if (others)
@@ -160,13 +160,14 @@ class Inspector {
     const Json* properties = base::object_at(schema, "properties");
     const Json* property = properties ? base::object_at(*properties, name.c_str()) : nullptr;
     const std::string about = property ? base::text_at(*property, "description").value_or("") : "";
-    add(pointer_to(pointer, name), "is missing", "add it: " + about.substr(0, about.find('.')));
+    add(yaml::pointer_to(pointer, name), "is missing",
+        "add it: " + about.substr(0, about.find('.')));
   }
 
   void inspect_list(const Json& schema, const Json& value, const std::string& pointer) {
     limit(schema, "maxItems", value.size(), "items", pointer);
     for (std::size_t index = 0; index < value.size(); ++index)
-      inspect(schema["items"], value[index], pointer_to(pointer, index));
+      inspect(schema["items"], value[index], yaml::pointer_to(pointer, index));
     if (const Json* keys = base::array_at(schema, "x-kubernetes-list-map-keys"))
       refuse_twins((*keys)[0].get<std::string>(), value, pointer);
   }
@@ -176,8 +177,8 @@ class Inspector {
     for (std::size_t index = 0; index < list.size(); ++index) {
       const auto name = base::text_at(list[index], key.c_str());
       if (name && !seen.insert(*name).second)
-        add(pointer_to(pointer_to(pointer, index), key), "two items have the " + key + " " + *name,
-            "keep one of the two");
+        add(yaml::pointer_to(yaml::pointer_to(pointer, index), key),
+            "two items have the " + key + " " + *name, "keep one of the two");
     }
   }
 

@@ -30,7 +30,7 @@ Result<Done> Secrets::load() {
 
 Result<bool> Secrets::take(const std::vector<ReadFile>& files,
                            const std::function<std::set<api::Key>()>& referred,
-                           std::vector<Problem>& problems) {
+                           std::vector<yaml::Problem>& problems) {
   std::map<api::Key, Values> declared, retained;
   std::map<api::Key, std::string> first_file;
   for (const ReadFile& file : files)

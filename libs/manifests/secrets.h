@@ -26,7 +26,7 @@ class Secrets {
   // True when a value changed. `referred` is asked only when a Secret is missing.
   base::Result<bool> take(const std::vector<ReadFile>& files,
                           const std::function<std::set<api::Key>()>& referred,
-                          std::vector<Problem>& problems);
+                          std::vector<yaml::Problem>& problems);
   base::Result<std::string> find(const api::Key& secret, const std::string& key) const;
 
  private:

@@ -64,13 +64,13 @@ Result<std::vector<api::RecordedEvent>> StateReader::events() const {
   return read_events(layout.events());
 }
 
-Result<std::vector<Problem>> StateReader::problems() const {
+Result<std::vector<yaml::Problem>> StateReader::problems() const {
   const Layout layout{state_};
   CHECK_OK(facts_of(layout));
   TRY(const auto json, read_json_file(layout.problems()));
-  std::vector<Problem> problems;
+  std::vector<yaml::Problem> problems;
   if (json && json->is_array())
-    for (const base::Json& problem : *json) problems.push_back(problem_from_json(problem));
+    for (const base::Json& problem : *json) problems.push_back(yaml::problem_from_json(problem));
   return problems;
 }
 

@@ -36,7 +36,7 @@ class StateReader {
   base::Result<std::vector<api::SandboxProvider>> providers() const;
   // By last occurrence, eldest first.
   base::Result<std::vector<api::RecordedEvent>> events() const;
-  base::Result<std::vector<Problem>> problems() const;  // Of the manifests, as last read.
+  base::Result<std::vector<yaml::Problem>> problems() const;  // Of the manifests, as last read.
   base::Result<std::optional<Brake>> brake() const;
   base::Result<std::filesystem::path> manifests() const;  // The folder that is watched.
   // Where the object is declared; kNotFound when it is not on record.

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <optional>
 
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
-namespace manifests {
+namespace yaml {
 
 using base::Json;
 
@@ -106,4 +106,4 @@ base::Result<Json> resolve_plain_scalar(const std::string& word) {
   return Json(word);
 }
 
-}  // namespace manifests
+}  // namespace yaml

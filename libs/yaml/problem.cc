@@ -1,9 +1,9 @@
-#include "libs/manifests/problem.h"
+#include "libs/yaml/problem.h"
 
 #include "libs/base/strings.h"
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
-namespace manifests {
+namespace yaml {
 
 using base::Json;
 
@@ -63,4 +63,4 @@ std::string field_of(const std::string& pointer) {
   return field;
 }
 
-}  // namespace manifests
+}  // namespace yaml

@@ -1,14 +1,14 @@
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 #include <gmock/gmock.h>
 
-namespace manifests {
+namespace yaml {
 namespace {
 
 using base::Json;
 
 Json only(const std::string& text) {
-  const YamlFile file = read_yaml(text, "a.yaml");
+  const File file = read(text, "a.yaml");
   EXPECT_TRUE(file.problems.empty()) << to_text(file.problems);
   EXPECT_EQ(file.documents.size(), 1u);
   return file.documents.empty() ? Json() : file.documents[0].json;
@@ -72,7 +72,7 @@ TEST(Yaml, TurnsKeysIntoText) {
 }
 
 TEST(Yaml, ReadsManyDocumentsAndLeavesOutEmptyOnes) {
-  const YamlFile file = read_yaml("# nothing\n---\na: 1\n---\n---\nb: 2\n---\n# end\n", "a.yaml");
+  const File file = read("# nothing\n---\na: 1\n---\n---\nb: 2\n---\n# end\n", "a.yaml");
   ASSERT_TRUE(file.problems.empty()) << to_text(file.problems);
   ASSERT_EQ(file.documents.size(), 2u);
   EXPECT_EQ(file.documents[0].json, (Json{{"a", 1}}));
@@ -82,13 +82,13 @@ TEST(Yaml, ReadsManyDocumentsAndLeavesOutEmptyOnes) {
 }
 
 TEST(Yaml, ReadsNothingFromAnEmptyFile) {
-  EXPECT_TRUE(read_yaml("", "a.yaml").documents.empty());
-  EXPECT_TRUE(read_yaml("# only a comment\n", "a.yaml").documents.empty());
-  EXPECT_TRUE(read_yaml("", "a.yaml").problems.empty());
+  EXPECT_TRUE(read("", "a.yaml").documents.empty());
+  EXPECT_TRUE(read("# only a comment\n", "a.yaml").documents.empty());
+  EXPECT_TRUE(read("", "a.yaml").problems.empty());
 }
 
 TEST(Yaml, KnowsWhereEachValueStands) {
-  const YamlFile file = read_yaml("spec:\n  env:\n  - name: A\n    value: \"x\"\n", "a.yaml");
+  const File file = read("spec:\n  env:\n  - name: A\n    value: \"x\"\n", "a.yaml");
   ASSERT_EQ(file.documents.size(), 1u);
   const PositionMap& at = file.documents[0].positions;
   EXPECT_EQ(at.value("/spec/env/0/value").line, 4);
@@ -171,14 +171,14 @@ TEST(Yaml, RefusesWhatItCannotBoundOrMean) {
   };
   for (const Refused& wrong : kCases) {
     SCOPED_TRACE(wrong.name);
-    const YamlFile file = read_yaml(wrong.text, "a.yaml");
+    const File file = read(wrong.text, "a.yaml");
     ASSERT_EQ(file.problems.size(), 1u);
     EXPECT_EQ(to_text(file.problems[0]), wrong.message);
   }
 }
 
 TEST(Yaml, SurvivesBracketsWithoutEnd) {
-  const YamlFile file = read_yaml(std::string(100'000, '['), "a.yaml");
+  const File file = read(std::string(100'000, '['), "a.yaml");
   EXPECT_EQ(file.problems.size(), 1u);
 }
 
@@ -191,4 +191,4 @@ TEST(Yaml, SpellsFieldsAsPeopleDo) {
 }
 
 }  // namespace
-}  // namespace manifests
+}  // namespace yaml

@@ -5,9 +5,9 @@
 
 #include "libs/base/json.h"
 
-namespace manifests {
+namespace yaml {
 
-// One thing that is wrong with a manifest: where it stands, which rule it breaks, and what to do.
+// One thing that is wrong with a YAML file: where it stands, which rule it breaks, and what to do.
 struct Problem {
   std::string file;
   int line = 0, column = 0;  // Counted from 1; 0: the file as a whole.
@@ -23,4 +23,4 @@ std::string to_text(const std::vector<Problem>& problems);  // One a line.
 base::Json to_json(const Problem& problem);
 Problem problem_from_json(const base::Json& json);
 
-}  // namespace manifests
+}  // namespace yaml

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "libs/base/json.h"
-#include "libs/manifests/problem.h"
+#include "libs/yaml/problem.h"
 
 // YAML as Kubernetes reads it: YAML 1.1 words and numbers (yes, 0644, 1_000), timestamps as text,
 // merge keys, keys once, then JSON.
-namespace manifests {
+namespace yaml {
 
 inline constexpr std::size_t kFileBytesMax = 1 << 20;
 inline constexpr int kDocumentsMax = 1000;  // In one file.
@@ -40,18 +40,18 @@ class PositionMap {
   std::map<std::string, Position> values_, keys_;
 };
 
-struct YamlDocument {
+struct Document {
   int number = 0;  // Counted from 0 within the file; one without content is counted and left out.
   base::Json json;
   PositionMap positions;
 };
 
-struct YamlFile {
-  std::vector<YamlDocument> documents = {};
+struct File {
+  std::vector<Document> documents = {};
   std::vector<Problem> problems = {};  // At most one: reading stops there.
 };
 
-YamlFile read_yaml(std::string_view text, const std::string& file);
+File read(std::string_view text, const std::string& file);
 
 // "/spec/env/0/name" as "spec.env[0].name".
 std::string field_of(const std::string& pointer);
@@ -62,4 +62,4 @@ std::string pointer_to(const std::string& pointer, std::size_t index);
 // What an unquoted word stands for.
 base::Result<base::Json> resolve_plain_scalar(const std::string& word);
 
-}  // namespace manifests
+}  // namespace yaml

@@ -1,4 +1,4 @@
-#include "libs/manifests/yaml.h"
+#include "libs/yaml/reader.h"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
@@ -9,7 +9,7 @@
 
 #include "libs/base/crypto.h"
 
-namespace manifests {
+namespace yaml {
 
 using base::Json;
 
@@ -48,10 +48,10 @@ struct Refusal {
 };
 
 // Builds one document's JSON from the parser's events. A refusal is thrown, and caught in
-// read_yaml: the parser offers no other way to stop.
+// read: the parser offers no other way to stop.
 class Builder final : public YAML::EventHandler {
  public:
-  explicit Builder(YamlDocument& document) : document_(document) {}
+  explicit Builder(Document& document) : document_(document) {}
   bool empty() const { return empty_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -251,7 +251,7 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  YamlDocument& document_;
+  Document& document_;
   std::vector<Frame> frames_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   int nodes_ = 0;
@@ -327,8 +327,8 @@ std::string pointer_to(const std::string& pointer, std::size_t index) {
   return pointer + "/" + std::to_string(index);
 }
 
-YamlFile read_yaml(std::string_view text, const std::string& file) {
-  YamlFile read;
+File read(std::string_view text, const std::string& file) {
+  File read;
   if (auto refused = refuse_unread(text, file)) {
     read.problems.push_back(*std::move(refused));
     return read;
@@ -337,7 +337,7 @@ YamlFile read_yaml(std::string_view text, const std::string& file) {
     std::istringstream input{std::string(text)};
     YAML::Parser parser(input);
     for (int number = 0;; ++number) {
-      YamlDocument document{number};
+      Document document{number};
       Builder builder(document);
       if (!parser.HandleNextDocument(builder)) return read;
       if (number >= kDocumentsMax) {
@@ -359,4 +359,4 @@ YamlFile read_yaml(std::string_view text, const std::string& file) {
   return read;
 }
 
-}  // namespace manifests
+}  // namespace yaml
