@@ -3,9 +3,10 @@
 
 #include "executor/envd/multipart.h"
 #include "executor/envd/rest.h"
-#include "executor/files/folders.h"
+#include "executor/files/entry.h"
 #include "executor/files/gzip.h"
 #include "executor/files/path.h"
+#include "executor/files/removal.h"
 #include "executor/files/staging.h"
 #include "libs/base/strings.h"
 

@@ -4,6 +4,7 @@
 #include "executor/envd/rpc.h"
 #include "executor/files/folders.h"
 #include "executor/files/path.h"
+#include "executor/files/removal.h"
 #include "libs/base/time.h"
 
 namespace executor {
@@ -43,6 +44,7 @@ RpcError rpc_error(const FileError& error) {
     case ENAMETOOLONG:
     case ENOTSUP:
       return as(RpcCode::kInvalidArgument);
+    case EBUSY:
     case ELOOP:
       return as(RpcCode::kFailedPrecondition);
     case ENOSPC:

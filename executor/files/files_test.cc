@@ -94,14 +94,6 @@ TEST(Folders, MoveMakesParentsAndReplacesFiles) {
   EXPECT_EQ(move_entry(scratch / "a", scratch / "c", kUsers, kSelf).error().error_number, ENOENT);
 }
 
-TEST(Folders, RemoveTakesAllBelowAndDoesNotMindWhatIsGone) {
-  Scratch scratch;
-  fs::create_directories(scratch.path() / "a/b");
-  EXPECT_TRUE(remove_entry(scratch / "a").ok());
-  EXPECT_FALSE(fs::exists(scratch.path() / "a"));
-  EXPECT_TRUE(remove_entry(scratch / "a").ok());
-}
-
 TEST(StagedFile, ShowsNothingUntilItIsWhole) {
   Scratch scratch;
   scratch.write("a", "old content");

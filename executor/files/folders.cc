@@ -92,11 +92,4 @@ FileResult<std::vector<Entry>> list_folder(const std::string& path, unsigned dep
   return entries;
 }
 
-FileResult<base::Done> remove_entry(const std::string& path) {
-  std::error_code failed;
-  fs::remove_all(path, failed);
-  if (failed) return FileError("remove", path, failed.value());
-  return base::Done{};
-}
-
 }  // namespace executor

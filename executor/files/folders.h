@@ -24,7 +24,5 @@ FileResult<base::Done> move_entry(const std::string& from, const std::string& to
 // ENOTDIR, ELOOP; E2BIG when there are more than kListedEntriesMax.
 FileResult<std::vector<Entry>> list_folder(const std::string& path, unsigned depth,
                                            const Users& users);
-// With all that is below it; what is not there is already removed.
-FileResult<base::Done> remove_entry(const std::string& path);
 
 }  // namespace executor

@@ -13,6 +13,7 @@
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/kernel_files.h"
+#include "libs/base/mountinfo.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/mounts.h"
 #include "local_e2b/box/uid_ranges.h"
@@ -24,7 +25,7 @@ namespace {
 std::optional<fs::path> find_cgroup2() {
   const auto text = base::read_file("/proc/self/mountinfo");
   if (!text) return std::nullopt;
-  for (const MountPoint& mount : parse_mountinfo(*text))
+  for (const base::MountPoint& mount : base::parse_mountinfo(*text))
     if (mount.kind == "cgroup2" && ::access(mount.path.c_str(), X_OK) == 0) return mount.path;
   return std::nullopt;
 }

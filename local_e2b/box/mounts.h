@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "libs/base/fd.h"
 #include "libs/base/result.h"
@@ -20,13 +19,5 @@ base::Result<base::Done> mount_kind(const char* kind, const char* target, unsign
                                     const std::string& options = {});
 base::Result<base::Done> bind(const char* source, const char* target);
 base::Result<base::Done> make_read_only(const char* target);
-
-struct MountPoint {
-  std::filesystem::path path;
-  std::string kind;
-  bool operator==(const MountPoint&) const = default;
-};
-// Reads the text of /proc/PID/mountinfo; lines that it cannot read are left out.
-std::vector<MountPoint> parse_mountinfo(const std::string& text);
 
 }  // namespace local_e2b

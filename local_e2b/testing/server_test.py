@@ -1,54 +1,16 @@
-"""sandfleet-local-e2b as a process, with real boxes. Run one test: server_test.py NAME; without a
-name: their names."""
+"""sandfleet-local-e2b as a process, with real boxes: how sandboxes live and end. Run one test:
+server_test.py NAME; without a name: their names."""
 
 import concurrent.futures
 import contextlib
 import http.client
-import os
-import pathlib
 import random
 import socket
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "support"))
-import world  # noqa: E402
-from world import run_inside, wait_until  # noqa: E402
-
-
-def why_skipped():
-    if os.geteuid() != 0:
-        return "boxes need root"
-    if not (world.programs_folder() / "sandfleet-executor").exists():
-        return "sandfleet-executor is not built"
-    return None
-
-
-@contextlib.contextmanager
-def provider_with(*arguments):
-    """A provider in a folder of its own; afterwards the machine holds nothing of it."""
-    with world.temporary_folder("local-e2b") as folder:
-        with world.Provider(folder / "provider", *arguments) as provider:
-            yield provider
-        assert not world.processes_of(folder), f"processes left: {world.processes_of(folder)}"
-        assert not world.mounts_under(folder), f"mounts left: {world.mounts_under(folder)}"
-        assert not boxes_on_disk(provider), f"box folders left: {boxes_on_disk(provider)}"
-
-
-def create(provider, **fields):
-    status, made = provider.ask("POST", "/v2/sandboxes", {"templateID": "base", **fields})
-    assert status == 201, made
-    return made["sandboxID"]
-
-
-def state_of(provider, box):
-    status, detail = provider.ask("GET", f"/sandboxes/{box}")
-    return detail["state"] if status == 200 else status
-
-
-def boxes_on_disk(provider):
-    return {path.name for path in (provider.state / "boxes").glob("[!.]*")}
+from provider import boxes_on_disk, create, provider_with, run_named, state_of, world
+from world import run_inside, wait_until
 
 
 def test_a_sandbox_lives_and_leaves_nothing():
@@ -234,13 +196,5 @@ def test_one_server_works_in_a_state_folder():
         assert code == 2 and "locked by another process" in told, (code, told)
 
 
-TESTS = {name[len("test_"):]: test for name, test in list(globals().items()) if name.startswith("test_")}
-
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        print("\n".join(TESTS))
-        sys.exit(0)
-    if reason := why_skipped():
-        print(f"skipped: {reason}")
-        sys.exit(world.SKIPPED)
-    TESTS[sys.argv[1]]()
+    run_named(globals())

@@ -1,8 +1,8 @@
-#include "local_e2b/box/mounts.h"
+#include "libs/base/mountinfo.h"
 
 #include <gmock/gmock.h>
 
-namespace local_e2b {
+namespace base {
 
 void PrintTo(const MountPoint& mount, std::ostream* out) {
   *out << mount.kind << " at " << mount.path;
@@ -28,4 +28,4 @@ TEST(Mountinfo, SkipsWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace local_e2b
+}  // namespace base
