@@ -8,8 +8,17 @@
 
 namespace executor {
 
-Processes::Processes(aio::Executor executor, std::optional<Groups> groups)
-    : executor_(executor), groups_(std::move(groups)), tasks_(executor) {}
+Processes::Processes(aio::Executor executor, std::optional<Groups> groups, GroupCare care)
+    : executor_(executor), groups_(std::move(groups)), tasks_(executor) {
+  if (groups_) tasks_.spawn(tend_groups(care));
+}
+
+aio::Task<> Processes::tend_groups(GroupCare care) {
+  for (;;) {
+    groups_->remove_abandoned(base::SystemClock().now(), care.kept);
+    co_await aio::sleep_for(care.look_every);
+  }
+}
 
 base::Result<Begun> Processes::start(Command command, Launch launch_as,
                                      std::optional<base::Milliseconds> lifetime) {

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "executor/process/groups.h"
 #include "executor/process/process.h"
-#include "executor/process/tree.h"
 #include "libs/aio/loop.h"
 #include "libs/base/result.h"
 
@@ -45,7 +45,15 @@ class Processes {
   static constexpr std::size_t kEndedMax = 256;
   static constexpr base::Milliseconds kEndKept{30'000};
 
-  Processes(aio::Executor executor, std::optional<Groups> groups);
+  // How long the groups that ended commands made themselves stay without a process, and how often
+  // that is looked at.
+  struct GroupCare {
+    base::Milliseconds kept{300'000}, look_every{60'000};
+  };
+
+  Processes(aio::Executor executor, std::optional<Groups> groups)
+      : Processes(executor, std::move(groups), GroupCare{}) {}
+  Processes(aio::Executor executor, std::optional<Groups> groups, GroupCare care);
 
   // `launch` is complete but for its group. With a lifetime, the whole tree is killed when that
   // has passed, whoever still listens.
@@ -56,6 +64,7 @@ class Processes {
   std::shared_ptr<Process> find(const Selector& selector) const;
 
  private:
+  aio::Task<> tend_groups(GroupCare care);
   aio::Task<> look_after(std::shared_ptr<Process> process);
   aio::Task<> end_in_time(std::weak_ptr<Process> process, base::Milliseconds lifetime);
   void forget_surplus();

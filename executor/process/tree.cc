@@ -1,17 +1,10 @@
 #include "executor/process/tree.h"
 
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
 
-#include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/folder.h"
 #include "libs/base/strings.h"
@@ -22,16 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::ProcessFacts;
 
-constexpr std::string_view kGroupPrefix = "sandfleet-start-";
 constexpr int kRoundsMax = 32;  // Against a tree that forks as fast as it is read.
-
-std::optional<std::string> own_group() {
-  const auto text = base::read_file("/proc/self/cgroup");
-  if (!text) return std::nullopt;
-  for (const std::string& line : base::split(*text, '\n'))
-    if (line.starts_with("0::/")) return line.substr(4);
-  return std::nullopt;
-}
 
 std::vector<pid_t> pids_in(const fs::path& group) {
   std::vector<pid_t> pids;
@@ -67,32 +51,6 @@ std::vector<ProcessFacts> descendants(const std::vector<ProcessFacts>& all, pid_
   for (const ProcessFacts& process : all)
     if (found.contains(process.pid)) members.push_back(process);
   return members;
-}
-
-std::optional<Groups> Groups::find(const fs::path& mount) {
-  struct statfs about{};
-  if (::statfs(mount.c_str(), &about) != 0 || about.f_type != CGROUP2_SUPER_MAGIC)
-    return std::nullopt;
-  const auto own = own_group();
-  if (!own) return std::nullopt;
-  Groups groups(own->empty() ? mount : mount / *own);
-  const auto probe = groups.make();
-  if (!probe) return std::nullopt;
-  const bool can_kill = ::access((*probe / "cgroup.kill").c_str(), W_OK) == 0;
-  ::rmdir(probe->c_str());
-  return can_kill ? std::optional(groups) : std::nullopt;
-}
-
-base::Result<fs::path> Groups::make() const {
-  fs::path group = folder_ / (std::string(kGroupPrefix) + base::random_hex(8));
-  if (::mkdir(group.c_str(), 0755) != 0) return base::errno_error("make cgroup", group, errno);
-  return group;
-}
-
-void Groups::remove_empty() const {
-  // The kernel refuses to remove one that has members.
-  for (const fs::path& group : base::entries_of(folder_))
-    if (group.filename().string().starts_with(kGroupPrefix)) ::rmdir(group.c_str());
 }
 
 void Tree::root_ended() {

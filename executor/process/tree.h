@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "libs/base/kernel_files.h"
-#include "libs/base/result.h"
 
 // A command and all that comes of it, as one thing that can be signalled. With a cgroup2 folder of
 // our own each command gets a child group: membership is exact and cgroup.kill spares nobody.
@@ -21,21 +20,6 @@ namespace executor {
 std::vector<base::ProcessFacts> read_processes();
 // Those of `all` that came of `root`, itself included: by parent, session or group.
 std::vector<base::ProcessFacts> descendants(const std::vector<base::ProcessFacts>& all, pid_t root);
-
-// A cgroup2 folder below which this process may make groups.
-class Groups {
- public:
-  // The folder of this process in the cgroup2 hierarchy at `mount`; nothing when there is none, or
-  // when no group with cgroup.kill can be made in it.
-  static std::optional<Groups> find(const std::filesystem::path& mount = "/sys/fs/cgroup");
-  explicit Groups(std::filesystem::path folder) : folder_(std::move(folder)) {}
-
-  base::Result<std::filesystem::path> make() const;
-  void remove_empty() const;  // Groups that have outlived their last member.
-
- private:
-  std::filesystem::path folder_;
-};
 
 class Tree {
  public:

@@ -8,6 +8,7 @@
 
 #include "executor/envd/signature.h"
 #include "executor/files/gzip.h"
+#include "executor/testing/cgroup.h"
 #include "executor/testing/http.h"
 #include "executor/testing/program.h"
 #include "executor/testing/scratch.h"
@@ -152,26 +153,6 @@ TEST_F(Envd, ASignalReachesTheWholeTree) {
   EXPECT_EQ(read_all(events).end.value("status", ""), "signal: killed");
   EXPECT_TRUE(base::eventually([&] { return !base::runs(pid_of(*grandchild)); }));
 }
-
-// A cgroup2 folder of this test's own, where the machine has one to give.
-struct Cgroup {
-  std::filesystem::path path;
-  Cgroup() {
-    for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
-      path = std::filesystem::path(mount) / ("sandfleet-test-" + std::to_string(::getpid()));
-      if (::mkdir(path.c_str(), 0755) != 0) continue;
-      if (std::filesystem::exists(path / "cgroup.kill")) return;
-      ::rmdir(path.c_str());
-    }
-    path.clear();
-  }
-  ~Cgroup() { ::rmdir(path.c_str()); }
-  bool empty() const {
-    for (const auto& entry : std::filesystem::directory_iterator(path))
-      if (entry.is_directory()) return false;
-    return true;
-  }
-};
 
 TEST_F(Envd, WithACgroupEvenAnOrphanInASessionOfItsOwnIsReached) {
   const Cgroup cgroup;
