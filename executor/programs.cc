@@ -14,6 +14,7 @@
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
 #include "libs/base/clock.h"
+#include "libs/base/descriptors.h"
 #include "libs/base/log.h"
 
 namespace executor {
@@ -38,9 +39,9 @@ aio::Task<int> until_told_to_stop() {
 }
 
 // Serves until a signal; `served` is called once the port is open.
-int serve(aio::Loop& loop, aio::HttpServer::Handler handler, const std::string& address,
-          std::int64_t port, const std::function<void()>& served) {
-  aio::HttpServer server(loop.executor(), std::move(handler));
+int serve(aio::Loop& loop, aio::HttpServer::Handler handler, aio::HttpLimits limits,
+          const std::string& address, std::int64_t port, const std::function<void()>& served) {
+  aio::HttpServer server(loop.executor(), std::move(handler), limits);
   const auto listening = server.listen(address, static_cast<int>(port));
   if (!listening) {
     base::log::error("cannot listen", {{"error", listening.error()}});
@@ -57,9 +58,11 @@ std::optional<Groups> groups_for(const EnvdOptions& options) {
 }
 
 int serve_daemon(const EnvdOptions& options, Memo memo) {
+  const base::DescriptorLimit descriptors = base::raise_descriptor_limit();
   aio::Loop loop;
   const auto daemon = std::make_shared<Daemon>(
       loop.executor(), Users(options.etc, may_switch_users()), groups_for(options));
+  daemon->command_descriptors = descriptors.before;
   if (const auto json = base::parse_json(memo.content()))
     daemon->settings = settings_from_json(*json);
   daemon->remember = [&memo](const EnvdSettings& settings) {
@@ -68,7 +71,8 @@ int serve_daemon(const EnvdOptions& options, Memo memo) {
   const auto handler = [daemon](std::shared_ptr<aio::HttpExchange> exchange) {
     return serve_envd(daemon, std::move(exchange));
   };
-  return serve(loop, handler, options.listen, options.port, [&] { memo.keep(memo.content()); });
+  return serve(loop, handler, aio::limits_within(descriptors.now), options.listen, options.port,
+               [&] { memo.keep(memo.content()); });
 }
 
 int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
@@ -87,7 +91,9 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
   const auto handler = [&admin](std::shared_ptr<aio::HttpExchange> exchange) {
     return admin.serve(std::move(exchange));
   };
-  return serve(loop, handler, options.listen, options.port, [&] { memo.keep(memo.content()); });
+  const auto limits = aio::limits_within(base::raise_descriptor_limit().now);
+  return serve(loop, handler, limits, options.listen, options.port,
+               [&] { memo.keep(memo.content()); });
 }
 
 // The first line of stdin, which then is closed. What it holds is secret. Whoever started us may

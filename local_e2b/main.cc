@@ -10,6 +10,7 @@
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
 #include "libs/base/crypto.h"
+#include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
@@ -132,7 +133,9 @@ base::Result<int> run(const Options& options) {
       options.api_key_file.empty() ? Teams::read_or_make(keys) : Teams::read(keys));
   TRY(std::string admin_token, read_admin_token(options));
   const Capabilities machine = probe_capabilities();
-  const BoxSettings settings = box_settings(options);
+  const base::DescriptorLimit descriptors = base::raise_descriptor_limit();
+  BoxSettings settings = box_settings(options);
+  settings.descriptors = descriptors.before;
   CHECK_OK(check_machine(machine, settings));
 
   const base::SystemClock clock;
@@ -150,10 +153,11 @@ base::Result<int> run(const Options& options) {
   Api api({.run_seconds_max = options.max_run_seconds, .admin_token = std::move(admin_token)},
           fleet, teams, faults, requests, clock);
   Router router(fleet, host, connections, faults, requests.data, clock);
-  aio::HttpServer api_server(loop.executor(),
-                             [&api](auto exchange) { return api.handle(exchange); });
-  aio::HttpServer data_server(loop.executor(),
-                              [&router](auto exchange) { return router.handle(exchange); });
+  const aio::HttpLimits http = aio::limits_within(descriptors.now);
+  aio::HttpServer api_server(
+      loop.executor(), [&api](auto exchange) { return api.handle(exchange); }, http);
+  aio::HttpServer data_server(
+      loop.executor(), [&router](auto exchange) { return router.handle(exchange); }, http);
   return loop.run(serve(loop.executor(), fleet, api, {api_server, data_server}, options, keys));
 }
 

@@ -31,6 +31,7 @@ struct Daemon {
   Users users;
   EnvdSettings settings;
   std::function<void(const EnvdSettings&)> remember = {};  // Called when the settings changed.
+  std::optional<std::size_t> command_descriptors = {};     // Soft limit of commands; else our own.
   Processes processes;
   std::map<std::string, std::shared_ptr<Watch>> watchers;  // Those that are polled.
   aio::TaskGroup watches;

@@ -88,6 +88,7 @@ RpcResult<Launch> make_launch(const RpcCall& call, const StartAsk& ask) {
   launch.switch_user = daemon.users.may_switch();
   launch.keep_stdin = ask.keep_stdin;
   launch.terminal = ask.terminal;
+  launch.descriptors = daemon.command_descriptors;
   return launch;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "executor/process/pty.h"
+#include "libs/base/descriptors.h"
 #include "libs/base/strings.h"
 
 namespace executor {
@@ -58,6 +59,7 @@ struct Prepared {
   bool terminal = false;
   int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;
   base::Fd group;
+  std::optional<std::size_t> descriptors;
   int report = -1;
 };
 
@@ -81,6 +83,7 @@ Prepared prepare(const Launch& wanted) {
   child.gid = wanted.user.gid;
   child.switch_user = wanted.switch_user;
   child.terminal = wanted.terminal.has_value();
+  child.descriptors = wanted.descriptors;
   return child;
 }
 
@@ -144,6 +147,7 @@ bool become_user(const Prepared& child) {
       ::dup2(child.stderr_fd, 2) < 0)
     give_up(child, Step::kDescriptors);
   close_on_exec_from(3);
+  if (child.descriptors) base::set_descriptor_limit(*child.descriptors);
   forget_signals();
   if (child.switch_user && !become_user(child)) give_up(child, Step::kUser);
   if (::chdir(child.cwd.c_str()) != 0) give_up(child, Step::kFolder);

@@ -26,7 +26,8 @@ struct Launch {
   bool switch_user = false;
   bool keep_stdin = true;  // Else it reads the end at once.
   std::optional<TerminalSize> terminal;
-  std::optional<std::string> group;  // A cgroup folder to start in.
+  std::optional<std::string> group;        // A cgroup folder to start in.
+  std::optional<std::size_t> descriptors;  // Its soft limit; else as we have it.
 };
 
 // Our ends. With a terminal there is only that one.

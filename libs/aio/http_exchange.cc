@@ -171,9 +171,9 @@ Task<bool> Exchange::drain() {
 
 namespace {
 Task<> read_to_end(Stream& stream) {
-  std::vector<char> piece(16u << 10);
+  char piece[4096];
   for (;;) {
-    const auto got = co_await stream.read(piece.data(), piece.size());
+    const auto got = co_await stream.read(piece, sizeof piece);
     if (!got || *got == 0) co_return;
   }
 }

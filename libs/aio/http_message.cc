@@ -1,5 +1,6 @@
 #include "libs/aio/http_message.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/error.hpp>
@@ -13,8 +14,12 @@ namespace aio {
 
 namespace http = boost::beast::http;
 
+namespace {
+constexpr std::size_t kFirstBytes = 4u << 10;  // Of an Input: more than most heads have.
+}  // namespace
+
 Input::Input(std::shared_ptr<Stream> stream, std::size_t bytes_max)
-    : stream_(std::move(stream)), bytes_(bytes_max) {}
+    : stream_(std::move(stream)), bytes_max_(bytes_max) {}
 
 std::string_view Input::ready() const { return {bytes_.data() + begin_, end_ - begin_}; }
 
@@ -23,17 +28,30 @@ void Input::consume(std::size_t count) {
   if (begin_ == end_) begin_ = end_ = 0;
 }
 
-bool Input::full() const { return end_ - begin_ == bytes_.size(); }
+bool Input::full() const { return end_ - begin_ == bytes_max_; }
 
-Task<base::Result<std::size_t>> Input::fill() {
-  if (end_ == bytes_.size()) {
+void Input::make_room() {
+  if (begin_ > 0 && end_ == bytes_.size()) {
     std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
-  CO_TRY(const std::size_t got, co_await stream_->read(bytes_.data() + end_, bytes_.size() - end_));
+  if (more_came_ || end_ == bytes_.size())
+    bytes_.resize(std::clamp(bytes_.size() * 2, kFirstBytes, bytes_max_));
+}
+
+Task<base::Result<std::size_t>> Input::fill() {
+  make_room();
+  const std::size_t room = bytes_.size() - end_;
+  CO_TRY(const std::size_t got, co_await stream_->read(bytes_.data() + end_, room));
   end_ += got;
+  more_came_ = got == room;
   co_return got;
+}
+
+void Input::give_back() {
+  bytes_ = {};
+  more_came_ = false;
 }
 
 namespace {

@@ -16,7 +16,7 @@ namespace aio {
 
 inline constexpr std::size_t kPieceBytes = 64u << 10;  // Of a body, read and sent on at once.
 
-// Bytes read ahead from a stream, at most `bytes_max` of them.
+// Bytes read ahead from a stream, at most `bytes_max` of them; it takes memory as they come.
 class Input {
  public:
   Input(std::shared_ptr<Stream> stream, std::size_t bytes_max);
@@ -25,12 +25,17 @@ class Input {
   bool full() const;
   // Reads more behind what is ready: 0 at the end of the stream. Not when full.
   Task<base::Result<std::size_t>> fill();
+  void give_back();  // The memory, while nothing is ready.
   Stream& stream() { return *stream_; }
 
  private:
+  void make_room();
+
   std::shared_ptr<Stream> stream_;
+  const std::size_t bytes_max_;
   std::vector<char> bytes_;
   std::size_t begin_ = 0, end_ = 0;
+  bool more_came_ = false;  // The last read filled all the room it had.
 };
 
 struct MessageHead {

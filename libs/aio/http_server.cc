@@ -2,11 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <unordered_map>
 
+#include "libs/aio/http_connections.h"
 #include "libs/aio/http_exchange.h"
 #include "libs/aio/http_message.h"
 #include "libs/aio/loop.h"
@@ -22,6 +23,7 @@ struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
         handler(std::move(handler)),
         limits(limits),
         acceptor(given),
+        connections(limits.connections_max),
         tasks(given) {}
 
   Task<> accept();
@@ -32,7 +34,7 @@ struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   Handler handler;
   HttpLimits limits;
   tcp::acceptor acceptor;
-  std::unordered_map<Stream*, std::weak_ptr<Stream>> open;
+  OpenConnections connections;
   TaskGroup tasks;
 };
 
@@ -56,17 +58,19 @@ Task<> refuse(Stream& stream, int status) {
   const std::string text = refusal(status);
   if (!co_await stream.write(text)) co_return;
   stream.close_write();
-  std::vector<char> piece(kPieceBytes);
+  char piece[4096];
   for (;;) {
-    const auto got = co_await stream.read(piece.data(), piece.size());
+    const auto got = co_await stream.read(piece, sizeof piece);
     if (!got || *got == 0) co_return;
   }
 }
 
 // The next request's head, or nothing when the connection is at its end.
-Task<std::unique_ptr<MessageReader>> next_request(Stream& stream, Input& input, HttpLimits limits) {
+Task<std::unique_ptr<MessageReader>> next_request(Stream& stream, Input& input, HttpLimits limits,
+                                                  base::Milliseconds patience) {
   if (input.ready().empty()) {
-    const auto arrived = co_await within(input.fill(), limits.idle_timeout);
+    input.give_back();
+    const auto arrived = co_await within(input.fill(), patience);
     if (!arrived || !*arrived || **arrived == 0) co_return nullptr;
   }
   auto reader = make_request_reader(limits.head_bytes_max);
@@ -89,9 +93,13 @@ std::string name_of(const tcp::socket& socket) {
 Task<> HttpServer::State::serve(std::shared_ptr<Stream> stream, std::string peer) {
   const auto self = shared_from_this();
   const auto input = std::make_shared<Input>(stream, limits.head_bytes_max + kPieceBytes);
+  auto patience = std::min(limits.head_timeout, limits.idle_timeout);
   for (;;) {
-    auto reader = co_await next_request(*stream, *input, limits);
-    if (!reader) break;
+    connections.waits(*stream);
+    auto reader = co_await next_request(*stream, *input, limits, patience);
+    if (!reader || !stream->open()) break;  // It may have had to make room just now.
+    connections.works(*stream);
+    patience = limits.idle_timeout;
     const auto exchange = std::make_shared<Exchange>(stream, input, std::move(reader), peer);
     co_await handler(exchange);
     if (co_await exchange->conclude()) continue;
@@ -99,7 +107,7 @@ Task<> HttpServer::State::serve(std::shared_ptr<Stream> stream, std::string peer
     break;
   }
   stream->close();
-  open.erase(stream.get());
+  connections.remove(*stream);
 }
 
 void HttpServer::State::admit(tcp::socket socket) {
@@ -107,13 +115,13 @@ void HttpServer::State::admit(tcp::socket socket) {
   socket.set_option(tcp::no_delay(true), ignored);
   std::string peer = name_of(socket);
   base::Fd fd(socket.release());
-  if (open.size() >= limits.connections_max) {
+  if (!connections.make_room()) {
     const std::string full = refusal(503);
     ::send(fd.get(), full.data(), full.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return;
   }
   auto stream = Stream::over(executor, std::move(fd));
-  open.emplace(stream.get(), stream);
+  connections.add(stream);
   tasks.spawn(serve(std::move(stream), std::move(peer)));
 }
 
@@ -123,11 +131,17 @@ Task<> HttpServer::State::accept() {
     auto [failed, socket] = co_await acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
     if (!acceptor.is_open() || failed == asio::error::operation_aborted) co_return;
     if (failed) {  // Out of descriptors, most likely: the next try must not spin.
-      co_await sleep_for(base::Milliseconds(50));
+      if (!connections.close_longest_waiting()) co_await sleep_for(base::Milliseconds(50));
       continue;
     }
     admit(std::move(socket));
   }
+}
+
+HttpLimits limits_within(std::size_t descriptors) {
+  HttpLimits limits;
+  limits.connections_max = std::clamp<std::size_t>(descriptors / 4, 1, limits.connections_max);
+  return limits;
 }
 
 HttpServer::HttpServer(Executor executor, Handler handler, HttpLimits limits)
@@ -157,8 +171,7 @@ base::Result<int> HttpServer::listen(const std::string& address, int port) {
 void HttpServer::stop() {
   boost::system::error_code ignored;
   state_->acceptor.close(ignored);
-  for (const auto& [key, open] : state_->open)
-    if (const auto stream = open.lock()) stream->reset();
+  state_->connections.reset_all();
   state_->tasks.cancel();
 }
 

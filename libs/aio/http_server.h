@@ -78,11 +78,17 @@ class HttpExchange {
 
 struct HttpLimits {
   std::size_t head_bytes_max = 64u << 10;
-  base::Milliseconds head_timeout{
-      10'000};  // From the first byte of a request to the end of its head.
+  // From the first byte of a request to the end of its head; and, for the first request of a
+  // connection, to its first byte.
+  base::Milliseconds head_timeout{10'000};
   base::Milliseconds idle_timeout{620'000};  // Between requests of one connection.
-  std::size_t connections_max = 4096;        // More are accepted and closed with 503.
+  // A newcomer beyond them takes the place of the connection that has waited longest for a request
+  // or the rest of its head; when every one has a request at work, it is answered 503.
+  std::size_t connections_max = 4096;
 };
+// For one of the servers of a process that may have so many descriptors open at once: most are
+// left for what requests lead to.
+HttpLimits limits_within(std::size_t descriptors);
 
 // An HTTP/1.1 server on one event loop: keep-alive, chunked bodies both ways, 100-continue, bounds
 // on all of it. A handler that returns without a reply answers 500; one whose peer leaves is

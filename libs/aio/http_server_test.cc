@@ -150,6 +150,11 @@ TEST(HttpServer, RefusesAHeadThatTakesTooLong) {
 TEST(HttpServer, ClosesAConnectionThatIsIdleTooLong) {
   Site site({.idle_timeout = milliseconds(20)});
   site.loop.run(refuses(site, "", "<end>"));
+  site.loop.run(refuses(site, "GET / HTTP/1.1\r\n\r\n", "<end>"));
+}
+TEST(HttpServer, ClosesAConnectionThatNeverSaysAnything) {
+  Site site({.head_timeout = milliseconds(20)});
+  site.loop.run(refuses(site, "", "<end>"));
 }
 TEST(HttpServer, RefusesABodyLargerThanItsHandlerWants) {
   Site site;
@@ -174,8 +179,8 @@ Task<int> bounds_connections(Site& site) {
   auto first = co_await dial(site.port);
   auto second = co_await dial(site.port);
   for (const auto& peer : {first, second}) {
-    co_await say(peer, "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi");
-    EXPECT_THAT(co_await hear_until(peer, "hi"), HasSubstr("200"));
+    co_await say(peer, "GET /watch HTTP/1.1\r\n\r\n");
+    EXPECT_THAT(co_await hear_until(peer, "watching"), HasSubstr("200"));
   }
   auto third = co_await dial(site.port);
   EXPECT_THAT(co_await hear_all(third), HasSubstr("HTTP/1.1 503"));

@@ -21,16 +21,18 @@ bool is_within(const fs::path& inner, const fs::path& outer) {
 base::Json to_json(const Blueprint& plan) {
   base::Json extra = base::Json::array();
   for (const fs::path& lower : plan.extra_lowers) extra.push_back(lower.string());
-  return {{"id", plan.id},
-          {"folder", plan.folder.string()},
-          {"cgroup", plan.cgroup.string()},
-          {"executor", plan.executor.string()},
-          {"etc", plan.etc.string()},
-          {"executorBakedIn", plan.executor_baked_in},
-          {"extraLowers", extra},
-          {"uidBase", plan.uid_base},
-          {"serverPid", plan.server_pid},
-          {"failAt", plan.fail_at}};
+  base::Json json = {{"id", plan.id},
+                     {"folder", plan.folder.string()},
+                     {"cgroup", plan.cgroup.string()},
+                     {"executor", plan.executor.string()},
+                     {"etc", plan.etc.string()},
+                     {"executorBakedIn", plan.executor_baked_in},
+                     {"extraLowers", extra},
+                     {"uidBase", plan.uid_base},
+                     {"serverPid", plan.server_pid},
+                     {"failAt", plan.fail_at}};
+  if (plan.descriptors) json["descriptors"] = *plan.descriptors;
+  return json;
 }
 
 base::Result<Blueprint> blueprint_from_json(const base::Json& json) {
@@ -50,6 +52,8 @@ base::Result<Blueprint> blueprint_from_json(const base::Json& json) {
     if (lower.is_string()) plan.extra_lowers.emplace_back(lower.get<std::string>());
   plan.uid_base = static_cast<uid_t>(*uid_base);
   plan.server_pid = static_cast<pid_t>(*server_pid);
+  if (const auto descriptors = base::integer_at(json, "descriptors"))
+    plan.descriptors = static_cast<std::size_t>(*descriptors);
   plan.fail_at = base::text_at(json, "failAt").value_or("");
   return plan;
 }

@@ -21,6 +21,7 @@ struct Blueprint {
   std::vector<std::filesystem::path> extra_lowers;
   uid_t uid_base = 0;  // Owner of what root owns inside; user ids go up from here.
   pid_t server_pid = 0;
+  std::optional<std::size_t> descriptors = {};
   std::string fail_at;
 
   bool operator==(const Blueprint&) const = default;

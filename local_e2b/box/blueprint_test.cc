@@ -21,6 +21,7 @@ Blueprint plan() {
           .extra_lowers = {"/usr/share", "/srv,:x"},
           .uid_base = 0x7001'0000,
           .server_pid = 42,
+          .descriptors = 256,
           .fail_at = "make /dev"};
 }
 

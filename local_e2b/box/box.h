@@ -35,6 +35,8 @@ struct BoxSettings {
   std::string cgroup_name;  // Folder under the cgroup2 mount that holds the boxes of this server.
   // The program that builds a box, started afresh for each: it calls run_box_builder.
   std::filesystem::path builder = "/proc/self/exe";
+  std::optional<std::size_t> descriptors =
+      {};               // Soft limit of a box's processes; else the server's.
   std::string fail_at;  // Fault injection: the step of build_steps() that fails.
 };
 

@@ -145,6 +145,7 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
                        .extra_lowers = settings_.extra_lowers,
                        .uid_base = uid_base,
                        .server_pid = ::getpid(),
+                       .descriptors = settings_.descriptors,
                        .fail_at = settings_.fail_at};
   const Built built = run_builder(settings_.builder, plan, kBuildMax);
   const auto init = built.init_pid > 0 ? base::look_at_process(built.init_pid) : std::nullopt;

@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/mounts.h"
@@ -47,13 +48,14 @@ Done become_root(Init&) {
   return base::Done{};
 }
 
-// Signals, session and keys are inherited otherwise.
-Done forget_server(Init&) {
+// Signals, session, keys and limits are inherited otherwise.
+Done forget_server(Init& init) {
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::umask(022);
+  if (init.plan.descriptors) base::set_descriptor_limit(*init.plan.descriptors);
   if (::setsid() < 0) return failed("start", "a session");
   // A kernel without keys has none to share.
   if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS)

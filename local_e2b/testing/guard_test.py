@@ -4,6 +4,8 @@ one test: guard_test.py NAME; without a name: their names."""
 import contextlib
 import http.client
 import json
+import socket
+import time
 
 from provider import create, provider_with, run_named
 from world import run_inside
@@ -35,6 +37,24 @@ def test_what_a_sandbox_stands_on_is_not_removed():
         assert run_inside(provider, box, look)[1].split() == [
             "kept", "/opt/sandfleet/bin:", "sandfleet-executor", "/run/sandfleet:", "envd", "whole"]
         assert ask_envd(provider, box, "filesystem.Filesystem/Remove", {"path": "way"}) == (200, {})
+
+
+def half_sent_head(port, open_until_the_end):
+    connection = open_until_the_end.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+    with contextlib.suppress(ConnectionError):  # It may have had to make room already.
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: ha")
+
+
+def test_a_flood_of_half_sent_heads_keeps_nobody_out():
+    with provider_with(descriptors=(128, 1024)) as provider, contextlib.ExitStack() as flood:
+        box = create(provider)
+        assert run_inside(provider, box, "ulimit -n") == (0, "128\n"), "what the server was started with"
+        for _ in range(400):
+            for port in provider.ports:
+                half_sent_head(port, flood)
+        began = time.monotonic()
+        assert run_inside(provider, box, "echo in") == (0, "in\n")
+        assert time.monotonic() - began < 9, "sooner than half-sent heads are given up"
 
 
 if __name__ == "__main__":

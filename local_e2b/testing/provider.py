@@ -18,10 +18,10 @@ def why_skipped():
 
 
 @contextlib.contextmanager
-def provider_with(*arguments):
+def provider_with(*arguments, **settings):
     """A provider in a folder of its own; afterwards the machine holds nothing of it."""
     with world.temporary_folder("local-e2b") as folder:
-        with world.Provider(folder / "provider", *arguments) as provider:
+        with world.Provider(folder / "provider", *arguments, **settings) as provider:
             yield provider
         assert not world.processes_of(folder), f"processes left: {world.processes_of(folder)}"
         assert not world.mounts_under(folder), f"mounts left: {world.mounts_under(folder)}"

@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import pathlib
+import resource
 import secrets
 import shutil
 import signal
@@ -53,15 +54,20 @@ def temporary_folder(name):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end_with_parent():
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def _before_exec(outlives_us, descriptors):
+    if not outlives_us:
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if descriptors:
+        resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
 
 
 class Program:
     """One child process with its output in a file. Whoever starts it ends it: use `with`, or stop().
-    Should its parent be killed, it gets a SIGTERM, unless it is to outlive it."""
+    Should its parent be killed, it gets a SIGTERM, unless it is to outlive it. `descriptors` is (soft
+    limit, hard limit) of what it may have open."""
 
-    def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0, outlives_us=False):
+    def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0, outlives_us=False,
+                 descriptors=None):
         self.name, self.log, self.ready_file = name, pathlib.Path(log), ready_file
         if ready_file is not None:
             pathlib.Path(ready_file).unlink(missing_ok=True)
@@ -70,7 +76,7 @@ class Program:
                 [str(programs_folder() / name), *map(str, arguments)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 env={**os.environ, **(env or {})}, start_new_session=True,
-                preexec_fn=None if outlives_us else _end_with_parent)
+                preexec_fn=lambda: _before_exec(outlives_us, descriptors))
         self.pid = self.process.pid
         if ready_file is not None:
             try:
@@ -125,7 +131,7 @@ class Provider:
     """sandfleet-local-e2b on free ports of 127.0.0.1, with its state in one folder. SIGTERM ends its
     sandboxes too, unless kill_on_exit is off when it starts."""
 
-    def __init__(self, folder, *arguments, outlives_us=False):
+    def __init__(self, folder, *arguments, outlives_us=False, descriptors=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state = self.folder / "state"
@@ -135,7 +141,7 @@ class Provider:
             self.key_file.write_text("e2b_" + secrets.token_hex(20) + "\n")
         self.key = self.key_file.read_text().strip()
         self.arguments, self.ports, self.outlives_us = arguments, (0, 0), outlives_us
-        self.program, self.kill_on_exit = None, True
+        self.program, self.kill_on_exit, self.descriptors = None, True, descriptors
         self.start()
 
     def start(self):
@@ -145,7 +151,8 @@ class Provider:
             "sandfleet-local-e2b", "--state", self.state, "--api-port", self.ports[0],
             "--data-port", self.ports[1], "--api-key-file", self.key_file, "--ready-file", ready,
             *self.arguments, *(["--kill-on-exit"] if self.kill_on_exit else []),
-            log=self.folder / "provider.log", ready_file=ready, outlives_us=self.outlives_us)
+            log=self.folder / "provider.log", ready_file=ready, outlives_us=self.outlives_us,
+            descriptors=self.descriptors)
         self.api_url, self.data_url = _urls(ready.read_text())
         self.ports = tuple(urllib.parse.urlsplit(url).port for url in (self.api_url, self.data_url))
 
