@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 
 #include "executor/process/processes.h"
-#include "executor/testing/cgroup.h"
 #include "libs/base/kernel_files.h"
+#include "libs/base/testing/cgroup.h"
 
 namespace executor {
 namespace {
@@ -17,21 +17,21 @@ using std::chrono::seconds;
 class GroupsOfACommand : public testing::Test {
  protected:
   void SetUp() override {
-    if (cgroup_.path.empty()) GTEST_SKIP() << "no cgroup2 folder can be made here";
+    if (cgroup_.path().empty()) GTEST_SKIP() << "no cgroup2 folder can be made here";
     group_ = *groups_.make();
   }
 
-  const Cgroup cgroup_;
-  Groups groups_{cgroup_.path};
+  const base::TemporaryCgroup cgroup_;
+  Groups groups_{cgroup_.path()};
   fs::path group_;
   const base::Moment start_{seconds(1000)};
 };
 
 TEST_F(GroupsOfACommand, GoAtOnceWhenNothingIsInThem) {
-  fs::create_directory(cgroup_.path / "others");
+  fs::create_directory(cgroup_.path() / "others");
   groups_.remove_empty();
   EXPECT_FALSE(fs::exists(group_));
-  EXPECT_TRUE(fs::remove(cgroup_.path / "others")) << "only its own are removed";
+  EXPECT_TRUE(fs::remove(cgroup_.path() / "others")) << "only its own are removed";
 }
 
 TEST_F(GroupsOfACommand, GoWithThoseMadeInThemOnceNobodyHasComeForLong) {

@@ -8,7 +8,7 @@
 
 #include "executor/envd/signature.h"
 #include "executor/files/gzip.h"
-#include "executor/testing/cgroup.h"
+#include "libs/base/testing/cgroup.h"
 #include "executor/testing/http.h"
 #include "executor/testing/program.h"
 #include "executor/testing/scratch.h"
@@ -155,9 +155,9 @@ TEST_F(Envd, ASignalReachesTheWholeTree) {
 }
 
 TEST_F(Envd, WithACgroupEvenAnOrphanInASessionOfItsOwnIsReached) {
-  const Cgroup cgroup;
-  if (cgroup.path.empty()) GTEST_SKIP() << "no cgroup2 folder can be made here";
-  launch({"--cgroup", cgroup.path.string()});
+  const base::TemporaryCgroup cgroup;
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup2 folder can be made here";
+  launch({"--cgroup", cgroup.path().string()});
   // The middle one ends at once, so nothing but the group tells whose the last one is.
   Events events = start("(setsid sh -c 'echo $$; exec sleep 100' &) ; exec sleep 100");
   const auto begun = events.next();
