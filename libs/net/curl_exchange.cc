@@ -58,7 +58,7 @@ curl_blob blob_of(const std::string& text) {
   return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
 }
 
-void set_connection(CURL* easy, const CurlOptions& options, const CurlExchange& exchange) {
+void set_connection(CURL* easy, const ConnectionOptions& options, const CurlExchange& exchange) {
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // Never wait for a resolver that hangs.
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -68,6 +68,10 @@ void set_connection(CURL* easy, const CurlOptions& options, const CurlExchange& 
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, long(options.connect_timeout.count()));
   curl_easy_setopt(easy, CURLOPT_USERAGENT, options.user_agent.c_str());
   if (exchange.request->fresh_connection) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  if (!options.verify_server) {
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+  }
   if (options.proxy) curl_easy_setopt(easy, CURLOPT_PROXY, options.proxy->c_str());
   if (!options.ca_bundle.empty()) {
     const curl_blob blob = blob_of(options.ca_bundle);
@@ -80,6 +84,40 @@ void set_connection(CURL* easy, const CurlOptions& options, const CurlExchange& 
     curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
     curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
   }
+}
+
+struct CurlUrlDeleter {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+
+std::string part_of(CURLU* url, CURLUPart part, unsigned flags) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
+  std::string copy = text;
+  curl_free(text);
+  return copy;
+}
+
+// libcurl takes the name that TLS asks for and checks from the URL. So another name goes there, and
+// what the URL said stays where we connect to and in the Host header, which is given back.
+std::string set_url(CURL* easy, CurlExchange& exchange, const ConnectionOptions& options) {
+  const std::unique_ptr<CURLU, CurlUrlDeleter> url(curl_url());
+  const bool renamed =
+      !options.tls_server_name.empty() &&
+      curl_url_set(url.get(), CURLUPART_URL, exchange.request->url.c_str(), 0) == CURLUE_OK;
+  if (!renamed) {
+    curl_easy_setopt(easy, CURLOPT_URL, exchange.request->url.c_str());
+    return {};
+  }
+  const std::string host = part_of(url.get(), CURLUPART_HOST, 0);
+  const std::string port = part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  curl_url_set(url.get(), CURLUPART_HOST, options.tls_server_name.c_str(), 0);
+  exchange.connect_list.reset(curl_slist_append(
+      nullptr, (options.tls_server_name + ":" + port + ":" + host + ":" + port).c_str()));
+  curl_easy_setopt(easy, CURLOPT_CONNECT_TO, exchange.connect_list.get());
+  curl_easy_setopt(easy, CURLOPT_URL, part_of(url.get(), CURLUPART_URL, 0).c_str());
+  const std::string named_port = part_of(url.get(), CURLUPART_PORT, 0);
+  return named_port.empty() ? host : host + ":" + named_port;
 }
 
 void set_body(CURL* easy, CurlExchange& exchange) {
@@ -102,7 +140,7 @@ void set_body(CURL* easy, CurlExchange& exchange) {
   curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
-void set_headers(CURL* easy, CurlExchange& exchange) {
+void set_headers(CURL* easy, CurlExchange& exchange, const std::string& host) {
   curl_slist* list = nullptr;
   const auto add = [&](const std::string& line) { list = curl_slist_append(list, line.c_str()); };
   for (const Header& header : exchange.request->headers.all())
@@ -110,17 +148,18 @@ void set_headers(CURL* easy, CurlExchange& exchange) {
   // libcurl adds these two by itself; nobody asked for them.
   if (!exchange.request->headers.find("Content-Type")) add("Content-Type:");
   add("Expect:");
+  if (!host.empty() && !exchange.request->headers.find("Host")) add("Host: " + host);
   exchange.header_list.reset(list);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
 }
 
 }  // namespace
 
-bool prepare(CurlExchange& exchange, const CurlOptions& options) {
+bool prepare(CurlExchange& exchange, const ConnectionOptions& options) {
   exchange.easy.reset(curl_easy_init());
   CURL* easy = exchange.easy.get();
   if (easy == nullptr) return false;
-  curl_easy_setopt(easy, CURLOPT_URL, exchange.request->url.c_str());
+  const std::string host = set_url(easy, exchange, options);
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &exchange);
   curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
   curl_easy_setopt(easy, CURLOPT_PREREQDATA, &exchange);
@@ -131,7 +170,7 @@ bool prepare(CurlExchange& exchange, const CurlOptions& options) {
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
   set_connection(easy, options, exchange);
   set_body(easy, exchange);
-  set_headers(easy, exchange);
+  set_headers(easy, exchange, host);
   return true;
 }
 

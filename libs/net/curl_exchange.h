@@ -20,13 +20,13 @@ struct CurlListDeleter {
 
 struct CurlExchange : Exchange {
   std::unique_ptr<CURL, CurlEasyDeleter> easy;
-  std::unique_ptr<curl_slist, CurlListDeleter> header_list;
+  std::unique_ptr<curl_slist, CurlListDeleter> header_list, connect_list;
   std::size_t head_bytes = 0;
   bool head_whole = false;
 };
 
 // Makes `easy`; false when memory is out. `options` outlives it.
-bool prepare(CurlExchange& exchange, const CurlOptions& options);
+bool prepare(CurlExchange& exchange, const ConnectionOptions& options);
 // What libcurl's last word means.
 Reply outcome_of(CurlExchange& exchange, CURLcode code);
 

@@ -18,7 +18,7 @@ using Shared = std::shared_ptr<CurlExchange>;
 
 class CurlTransport final : public ExchangeTransport {
  public:
-  explicit CurlTransport(CurlOptions options) : options_(std::move(options)) {
+  explicit CurlTransport(ConnectionOptions options) : options_(std::move(options)) {
     curl_global_init(CURL_GLOBAL_DEFAULT);  // Counted, and safe between threads since 7.84.
     multi_ = curl_multi_init();
     curl_multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, long(options_.connections_max));
@@ -150,7 +150,7 @@ class CurlTransport final : public ExchangeTransport {
     exchange->settle(std::move(reply));
   }
 
-  const CurlOptions options_;
+  const ConnectionOptions options_;
   CURLM* multi_;
   std::mutex orders_mutex_;
   std::vector<Order> orders_;
@@ -161,7 +161,7 @@ class CurlTransport final : public ExchangeTransport {
 
 }  // namespace
 
-std::unique_ptr<Transport> curl_transport(CurlOptions options) {
+std::unique_ptr<Transport> curl_transport(ConnectionOptions options) {
   return std::make_unique<CurlTransport>(std::move(options));
 }
 

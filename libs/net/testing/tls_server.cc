@@ -23,7 +23,8 @@ std::string text_of(BIO* memory) {
 
 }  // namespace
 
-TlsIdentity::TlsIdentity() : key(EVP_EC_gen("P-256")), certificate(X509_new()) {
+TlsIdentity::TlsIdentity(const char* alternative_name)
+    : key(EVP_EC_gen("P-256")), certificate(X509_new()) {
   X509_set_version(certificate.get(), 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
@@ -33,7 +34,7 @@ TlsIdentity::TlsIdentity() : key(EVP_EC_gen("P-256")), certificate(X509_new()) {
                              reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
   X509_set_issuer_name(certificate.get(), name);
   X509_EXTENSION* names =
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, alternative_name);
   X509_add_ext(certificate.get(), names, -1);
   X509_EXTENSION_free(names);
   X509_set_pubkey(certificate.get(), key.get());
@@ -93,6 +94,10 @@ void TlsServer::answer(SSL* link) {
     const int got = SSL_read(link, buffer, sizeof buffer);
     if (got <= 0) return;
     head.append(buffer, static_cast<std::size_t>(got));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    last_head_ = head;
   }
   ++requests_;
   const Certificate peer(SSL_get1_peer_certificate(link));

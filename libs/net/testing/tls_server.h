@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -21,9 +22,10 @@ struct Freed {
   }
 };
 
-// A certificate that vouches for itself, for 127.0.0.1: also the authority that a client believes.
+// A certificate that vouches for itself, for 127.0.0.1 unless said otherwise: also the authority
+// that a client believes.
 struct TlsIdentity {
-  TlsIdentity();
+  explicit TlsIdentity(const char* alternative_name = "IP:127.0.0.1");
   std::string certificate_pem() const;
   std::string key_pem() const;
 
@@ -41,6 +43,10 @@ class TlsServer {
 
   const std::string& url() const { return url_; }  // "https://127.0.0.1:PORT"
   int requests() const { return requests_; }
+  std::string last_head() const {  // Of the newest request.
+    std::lock_guard lock(mutex_);
+    return last_head_;
+  }
 
  private:
   void serve();
@@ -51,6 +57,8 @@ class TlsServer {
   base::Fd listener_;
   std::string url_;
   std::atomic<int> requests_ = 0;
+  mutable std::mutex mutex_;
+  std::string last_head_;
   std::jthread thread_;
 };
 
