@@ -20,6 +20,7 @@
 #include "local_e2b/control/local_box_host.h"
 #include "local_e2b/options.h"
 #include "local_e2b/router/router.h"
+#include "local_e2b/state/key_records.h"
 
 namespace local_e2b {
 namespace {
@@ -102,7 +103,7 @@ aio::Task<int> serve(aio::Executor executor, Fleet& fleet, Api& api, Servers ser
   std::optional<int> signal;
   told.spawn(aio::keep_result(aio::wait_for_signal({SIGTERM, SIGINT}), signal));
   co_await fleet.adopt();
-  api.remember_creations(fleet.all());
+  api.take_over_keys();
   const auto note = listen(servers, options, keys);
   if (!note) {
     base::log::error("cannot serve", {{"error", note.error()}});
@@ -127,6 +128,7 @@ aio::Task<int> serve(aio::Executor executor, Fleet& fleet, Api& api, Servers ser
 base::Result<int> run(const Options& options) {
   TRY(auto fault_rules, check_options(options));
   TRY(const Records records, Records::open(options.state));
+  TRY(const KeyRecords key_records, KeyRecords::open(options.state));
   const fs::path keys = options.api_key_file.empty() ? fs::absolute(options.state) / "api-key"
                                                      : fs::path(options.api_key_file);
   TRY(const Teams teams,
@@ -151,7 +153,7 @@ base::Result<int> run(const Options& options) {
   Fleet fleet(loop.executor(), host, records, connections, clock, limits);
   RequestLogs requests;
   Api api({.run_seconds_max = options.max_run_seconds, .admin_token = std::move(admin_token)},
-          fleet, teams, faults, requests, clock);
+          fleet, key_records, teams, faults, requests, clock);
   Router router(fleet, host, connections, faults, requests.data, clock);
   const aio::HttpLimits http = aio::limits_within(descriptors.now);
   aio::HttpServer api_server(

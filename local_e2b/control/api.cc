@@ -13,8 +13,8 @@ using aio::HttpReply;
 using aio::Task;
 using base::Json;
 
-Api::Api(ApiSettings settings, Fleet& fleet, const Teams& teams, Faults& faults,
-         RequestLogs& requests, const base::Clock& clock)
+Api::Api(ApiSettings settings, Fleet& fleet, const KeyRecords& keys, const Teams& teams,
+         Faults& faults, RequestLogs& requests, const base::Clock& clock)
     : settings_(std::move(settings)),
       fleet_(fleet),
       teams_(teams),
@@ -22,7 +22,7 @@ Api::Api(ApiSettings settings, Fleet& fleet, const Teams& teams, Faults& faults,
       requests_(requests),
       clock_(clock),
       machine_(machine_size()),
-      idempotency_(clock) {}
+      idempotency_(keys, clock) {}
 
 const std::vector<Api::Route>& Api::routes() {
   static const std::vector<Route> table{
@@ -164,10 +164,43 @@ Task<HttpReply> Api::health(Call) { co_return answer(204); }
 
 // ---- create
 
-void Api::remember_creations(const std::vector<Sandbox>& sandboxes) {
-  for (const auto& each : sandboxes)
-    if (!each.idempotency_key.empty())
-      idempotency_.finish(each.team, each.idempotency_key, each.idempotency_fingerprint,
+namespace {
+
+// What a request with a key is answered when it is not to be done.
+struct WithoutDoingIt {
+  using Answer = std::optional<HttpReply>;
+  Answer operator()(Idempotency::Execute) const { return std::nullopt; }
+  Answer operator()(HttpReply replay) const { return replay; }
+  Answer operator()(Idempotency::Mismatch) const {
+    return answer(refuse(409, "the Idempotency-Key came with another request before",
+                         "idempotency_request_mismatch"));
+  }
+  Answer operator()(Idempotency::InProgress) const {
+    return answer(refuse(409, "a request with this Idempotency-Key is in progress",
+                         "idempotency_in_progress"));
+  }
+  Answer operator()(Idempotency::Unknown) const {
+    return answer(refuse(422,
+                         "the server ended while it did the request with this Idempotency-Key, "
+                         "which is not done again; look for the sandbox by its metadata, then use "
+                         "another key",
+                         "idempotency_outcome_unknown"));
+  }
+  Answer operator()(Idempotency::Unwritten) const {
+    return answer(refuse(503, "the result is unavailable; try again with this Idempotency-Key"));
+  }
+  Answer operator()(Idempotency::Full) const {
+    return answer(refuse(503, "too many requests with Idempotency-Keys are in progress"));
+  }
+};
+
+}  // namespace
+
+void Api::take_over_keys() {
+  idempotency_.take_over();
+  for (const auto& each : fleet_.all())
+    if (!each.idempotency_key.empty() && each.phase != Phase::kStarting)
+      idempotency_.settle(each.team, each.idempotency_key, each.idempotency_fingerprint,
                           answer(201, describe_handle(each)));
 }
 
@@ -184,15 +217,7 @@ Task<HttpReply> Api::create_v2(Call call) {
   const std::string fingerprint = base::to_hex(
       base::sha256(call.head.method + "\n" + call.head.target + "\n" + base::to_text(call.body)));
   auto decision = idempotency_.begin(team, *key, fingerprint);
-  if (auto* replay = std::get_if<HttpReply>(&decision)) co_return std::move(*replay);
-  if (std::holds_alternative<Idempotency::Mismatch>(decision))
-    co_return answer(refuse(409, "the Idempotency-Key came with another request before",
-                            "idempotency_request_mismatch"));
-  if (std::holds_alternative<Idempotency::InProgress>(decision))
-    co_return answer(refuse(409, "a request with this Idempotency-Key is in progress",
-                            "idempotency_in_progress"));
-  if (std::holds_alternative<Idempotency::Full>(decision))
-    co_return answer(refuse(503, "too many requests with Idempotency-Keys are in progress"));
+  if (auto known = std::visit(WithoutDoingIt(), std::move(decision))) co_return *std::move(known);
   auto reply = co_await create(std::move(call), Version::kV2, *key, fingerprint);
   idempotency_.finish(team, *key, fingerprint, reply);
   co_return reply;

@@ -26,12 +26,13 @@ struct ApiSettings {
 // The control plane: one table of method and path, one function for each entry.
 class Api {
  public:
-  Api(ApiSettings settings, Fleet& fleet, const Teams& teams, Faults& faults, RequestLogs& requests,
-      const base::Clock& clock);
+  Api(ApiSettings settings, Fleet& fleet, const KeyRecords& keys, const Teams& teams,
+      Faults& faults, RequestLogs& requests, const base::Clock& clock);
 
-  // Before the first request, when the server has started again: repeats of the requests that made
-  // the sandboxes that are still there get their answer.
-  void remember_creations(const std::vector<Sandbox>& sandboxes);
+  // Before the first request, when the fleet has been adopted: what is known of the requests with
+  // keys that the server before this one was sent. A sandbox that is there shows what came of the
+  // request that made it.
+  void take_over_keys();
   aio::Task<> handle(std::shared_ptr<aio::HttpExchange> exchange);
 
  private:

@@ -20,12 +20,13 @@ using ::testing::HasSubstr;
 struct World {
   World()
       : records(*Records::open(folder.path())),
+        keys(*KeyRecords::open(folder.path())),
         host(loop.executor()),
         connections(8),
         fleet(loop.executor(), host, records, connections, clock, {.sandboxes_max = 3}),
         teams(*Teams::parse("red e2b_1\nblue e2b_2")),
         faults(1),
-        api({.run_seconds_max = 3'600, .admin_token = "admin", .body_bytes_max = 4096}, fleet,
+        api({.run_seconds_max = 3'600, .admin_token = "admin", .body_bytes_max = 4096}, fleet, keys,
             teams, faults, requests, clock),
         server(loop.executor(), [this](auto exchange) { return api.handle(exchange); }) {
     port = *server.listen("127.0.0.1", 0);
@@ -37,6 +38,7 @@ struct World {
   base::SystemClock clock;
   aio::Loop loop;
   Records records;
+  KeyRecords keys;
   FakeBoxHost host;
   Connections connections;
   Fleet fleet;
@@ -231,19 +233,65 @@ TEST(Api, DoesARequestWithAKeyOnce) {
   world.run(is_idempotent(world));
 }
 
+// The control plane of a server that starts where the world's one died; the fleet is as adopted.
+struct Successor {
+  explicit Successor(World& world)
+      : api({}, world.fleet, world.keys, world.teams, world.faults, world.requests, world.clock),
+        server(world.loop.executor(), [this](auto exchange) { return api.handle(exchange); }) {
+    api.take_over_keys();
+    world.port = *server.listen("127.0.0.1", 0);
+  }
+  Api api;
+  aio::HttpServer server;
+};
+
 aio::Task<> remembers_creation(World& world) {
   const auto made = co_await ask(world, keyed("k1"));
-  Api again({}, world.fleet, world.teams, world.faults, world.requests, world.clock);
-  again.remember_creations(world.records.load());
-  aio::HttpServer server(world.loop.executor(),
-                         [&again](auto exchange) { return again.handle(exchange); });
-  world.port = *server.listen("127.0.0.1", 0);
+  world.keys.remove("red", "k1");  // As if the server had died before it wrote down its answer.
+  const Successor successor(world);
   EXPECT_EQ((co_await ask(world, keyed("k1"))).body, made.body);
   EXPECT_EQ(world.host.boxes.size(), 1u);
 }
 TEST(Api, KnowsItsKeysAgainAfterACrash) {
   World world;
   world.run(remembers_creation(world));
+}
+
+aio::Task<> remembers_what_is_gone(World& world) {
+  const auto made = co_await ask(world, keyed("k1"));
+  Ask kill{"DELETE", "/sandboxes/" + base::text_at(made.body, "sandboxID").value_or("")};
+  EXPECT_EQ((co_await ask(world, std::move(kill))).status, 204);
+  const Successor successor(world);
+  EXPECT_EQ((co_await ask(world, keyed("k1"))).body, made.body);
+  EXPECT_TRUE(world.host.boxes.empty()) << "a key is done once, whatever became of it";
+}
+TEST(Api, DoesARequestWithAKeyOnceAlsoOverACrash) {
+  World world;
+  world.run(remembers_what_is_gone(world));
+}
+
+aio::Task<> does_not_know_the_outcome(World& world) {
+  world.host.hold("create");
+  aio::TaskGroup group(world.loop.executor());
+  Reply lost;
+  group.spawn(keep_reply(world, keyed("k1"), lost));
+  while (world.host.waiting.empty()) co_await aio::sleep_for(base::Milliseconds(1));
+  const Successor successor(world);
+  for (int times = 0; times < 2; ++times) {
+    const auto repeat = co_await ask(world, keyed("k1"));
+    EXPECT_EQ(repeat.status, 422);
+    EXPECT_EQ(repeat.body["code"], 422);
+    EXPECT_EQ(repeat.body["error_code"], "idempotency_outcome_unknown");
+  }
+  const auto other = co_await ask(world, keyed("k1", R"({"templateID":"base","timeout":9})"));
+  EXPECT_EQ(other.body["error_code"], "idempotency_request_mismatch");
+  world.host.release("create");
+  co_await group.wait();
+  EXPECT_EQ(world.host.boxes.size(), 1u) << "the one that was under way";
+}
+TEST(Api, SaysThatItDoesNotKnowWhatCameOfAKey) {
+  World world;
+  world.run(does_not_know_the_outcome(world));
 }
 
 aio::Task<> set_faults(World& world, std::string faults) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "libs/base/testing/fake_clock.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "local_e2b/control/idempotency.h"
 #include "local_e2b/control/leases.h"
 #include "local_e2b/control/teams.h"
@@ -31,43 +32,88 @@ TEST(Leases, FallDueInOrder) {
   EXPECT_EQ(leases.end_of("longer"), clock.now() + seconds(10));
 }
 
-aio::HttpReply reply(const std::string& body) { return {.status = 201, .body = body}; }
-
-TEST(Idempotency, ReplaysWhatWasAnswered) {
-  base::FakeClock clock;
-  Idempotency ledger(clock);
-  EXPECT_TRUE(std::holds_alternative<Idempotency::Execute>(ledger.begin("red", "k", "f")));
-  EXPECT_TRUE(std::holds_alternative<Idempotency::InProgress>(ledger.begin("red", "k", "f")));
-  EXPECT_TRUE(std::holds_alternative<Idempotency::Mismatch>(ledger.begin("red", "k", "g")));
-  EXPECT_TRUE(std::holds_alternative<Idempotency::Execute>(ledger.begin("blue", "k", "g")));
-  ledger.finish("red", "k", "f", reply("first"));
-  const auto again = ledger.begin("red", "k", "f");
-  ASSERT_TRUE(std::holds_alternative<aio::HttpReply>(again));
-  EXPECT_EQ(std::get<aio::HttpReply>(again).body, "first");
-  EXPECT_TRUE(std::holds_alternative<Idempotency::Mismatch>(ledger.begin("red", "k", "g")));
+aio::HttpReply reply(const std::string& body) {
+  return {.status = 201, .fields = {{"Content-Type", "text/plain"}}, .body = body};
 }
 
-TEST(Idempotency, ForgetsAfterItsTimeWhichRepeatsDoNotProlong) {
-  base::FakeClock clock;
-  Idempotency ledger(clock);
-  ledger.begin("red", "k", "f");
-  ledger.finish("red", "k", "f", reply("first"));
-  clock.advance(kIdempotencyKept - seconds(1));
-  EXPECT_TRUE(std::holds_alternative<aio::HttpReply>(ledger.begin("red", "k", "f")));
-  clock.advance(seconds(2));
-  EXPECT_TRUE(std::holds_alternative<Idempotency::Execute>(ledger.begin("red", "k", "f")));
+class Keys : public testing::Test {
+ protected:
+  template <typename Expected>
+  static bool is(const Idempotency::Decision& decision) {
+    return std::holds_alternative<Expected>(decision);
+  }
+  // As after `kill -9`: nothing remains but the records.
+  void restart(base::Milliseconds away = seconds(1)) {
+    clock_.advance(away);
+    ledger_.emplace(records_, clock_);
+    ledger_->take_over();
+  }
+
+  const base::TemporaryFolder folder_;
+  base::FakeClock clock_;
+  const KeyRecords records_ = *KeyRecords::open(folder_.path());
+  std::optional<Idempotency> ledger_{std::in_place, records_, clock_};
+};
+
+TEST_F(Keys, ReplayWhatWasAnswered) {
+  EXPECT_TRUE(is<Idempotency::Execute>(ledger_->begin("red", "k", "f")));
+  EXPECT_TRUE(is<Idempotency::InProgress>(ledger_->begin("red", "k", "f")));
+  EXPECT_TRUE(is<Idempotency::Mismatch>(ledger_->begin("red", "k", "g")));
+  EXPECT_TRUE(is<Idempotency::Execute>(ledger_->begin("blue", "k", "g")));
+  ledger_->finish("red", "k", "f", reply("first"));
+  for (const bool again : {false, true}) {
+    if (again) restart();
+    const auto replay = ledger_->begin("red", "k", "f");
+    ASSERT_TRUE(is<aio::HttpReply>(replay));
+    EXPECT_EQ(std::get<aio::HttpReply>(replay).status, 201);
+    EXPECT_EQ(std::get<aio::HttpReply>(replay).fields, reply("first").fields);
+    EXPECT_EQ(std::get<aio::HttpReply>(replay).body, "first");
+    EXPECT_TRUE(is<Idempotency::Mismatch>(ledger_->begin("red", "k", "g")));
+  }
 }
 
-TEST(Idempotency, KeepsSoManyAndNoMore) {
-  base::FakeClock clock;
-  Idempotency ledger(clock);
+TEST_F(Keys, SayThatTheOutcomeIsUnknownWhenTheServerDiedBeforeTheAnswer) {
+  ledger_->begin("red", "k", "f");
+  for (int times = 0; times < 2; ++times) {
+    restart();
+    EXPECT_TRUE(is<Idempotency::Unknown>(ledger_->begin("red", "k", "f"))) << "never done again";
+    EXPECT_TRUE(is<Idempotency::Mismatch>(ledger_->begin("red", "k", "g")));
+  }
+  ledger_->settle("red", "k", "f", reply("it is there"));
+  restart();
+  EXPECT_TRUE(is<aio::HttpReply>(ledger_->begin("red", "k", "f")));
+  ledger_->settle("red", "k", "f", reply("another"));
+  EXPECT_EQ(std::get<aio::HttpReply>(ledger_->begin("red", "k", "f")).body, "it is there");
+}
+
+TEST_F(Keys, AreForgottenAfterTheirTimeWhichRepeatsAndRestartsDoNotProlong) {
+  ledger_->begin("red", "k", "f");
+  ledger_->begin("red", "lost", "f");
+  ledger_->finish("red", "k", "f", reply("first"));
+  restart(kIdempotencyKept - seconds(1));
+  EXPECT_TRUE(is<aio::HttpReply>(ledger_->begin("red", "k", "f")));
+  EXPECT_TRUE(is<Idempotency::Unknown>(ledger_->begin("red", "lost", "f")));
+  clock_.advance(seconds(2));
+  EXPECT_TRUE(is<Idempotency::Execute>(ledger_->begin("red", "k", "f")));
+  EXPECT_EQ(ledger_->size(), 1u);
+  EXPECT_EQ(records_.load().size(), 1u);
+}
+
+TEST_F(Keys, AreKeptSoManyAndNoMore) {
   for (std::size_t i = 0; i < kIdempotencyRecordsMax; ++i)
-    ledger.begin("red", std::to_string(i), "f");
-  EXPECT_TRUE(std::holds_alternative<Idempotency::Full>(ledger.begin("red", "more", "f")));
-  ledger.finish("red", "0", "f", reply("done"));
-  EXPECT_TRUE(std::holds_alternative<aio::HttpReply>(ledger.begin("red", "0", "f")));
-  EXPECT_TRUE(std::holds_alternative<Idempotency::Execute>(ledger.begin("red", "more", "f")));
-  EXPECT_EQ(ledger.size(), kIdempotencyRecordsMax);
+    ledger_->begin("red", std::to_string(i), "f");
+  EXPECT_TRUE(is<Idempotency::Full>(ledger_->begin("red", "more", "f")));
+  ledger_->finish("red", "0", "f", reply("done"));
+  EXPECT_TRUE(is<aio::HttpReply>(ledger_->begin("red", "0", "f")));
+  EXPECT_TRUE(is<Idempotency::Execute>(ledger_->begin("red", "more", "f")));
+  EXPECT_EQ(ledger_->size(), kIdempotencyRecordsMax);
+}
+
+TEST_F(Keys, BeginNothingThatCannotBeWrittenDown) {
+  std::filesystem::remove_all(folder_.path() / "idempotency-keys");
+  EXPECT_TRUE(is<Idempotency::Unwritten>(ledger_->begin("red", "k", "f")));
+  std::filesystem::create_directory(folder_.path() / "idempotency-keys");
+  EXPECT_TRUE(is<Idempotency::Execute>(ledger_->begin("red", "k", "f")));
 }
 
 TEST(Idempotency, KnowsAKeyWhenItSeesOne) {

@@ -4,6 +4,7 @@ server_test.py NAME; without a name: their names."""
 import concurrent.futures
 import contextlib
 import http.client
+import json
 import random
 import socket
 import subprocess
@@ -65,6 +66,34 @@ def test_a_server_killed_while_it_works_leaks_nothing():
             assert boxes_on_disk(provider) == listed, (boxes_on_disk(provider), listed)
             for box in listed:
                 assert run_inside(provider, box, "echo alive")[1] == "alive\n"
+
+
+def create_with_key(provider, key):
+    body, headers = json.dumps({"templateID": "base"}), {"X-API-Key": provider.key, "Idempotency-Key": key}
+    connection = http.client.HTTPConnection("127.0.0.1", provider.ports[0], timeout=100)
+    with contextlib.closing(connection):
+        connection.request("POST", "/v2/sandboxes", body, headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def test_what_came_of_a_key_in_a_crash_is_not_known():
+    with world.temporary_folder("silent-executor") as folder:
+        silent = folder / "executor"
+        silent.write_text("#!/bin/sh\nexec sleep 1000\n")
+        silent.chmod(0o755)
+        with provider_with("--executor", silent) as provider, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            lost = pool.submit(create_with_key, provider, "k1")
+            wait_until("a box that is being made", lambda: boxes_on_disk(provider))
+            assert create_with_key(provider, "k1")[1]["error_code"] == "idempotency_in_progress"
+            provider.program.kill()
+            assert isinstance(lost.exception(), (ConnectionError, http.client.HTTPException)), lost
+            for _ in range(2):
+                provider.start()
+                status, told = create_with_key(provider, "k1")
+                assert (status, told["error_code"]) == (422, "idempotency_outcome_unknown"), told
+                assert not provider.sandboxes() and not boxes_on_disk(provider)
+                provider.program.kill()
 
 
 def test_sigterm_leaves_sandboxes_unless_told_otherwise():
