@@ -266,14 +266,6 @@ def test_the_cli_pauses_resumes_and_terminates():
         assert "one" in controller.cli("get", "sandboxes") and controller.cli("events")
 
 
-def main():
-    tests = {name[len("test_"):]: run for name, run in globals().items() if name.startswith("test_")}
-    if len(sys.argv) < 2:
-        return print("\n".join(tests))
-    world.need_root()
-    world.end_on_signals()
-    tests[sys.argv[1]]()
-
-
 if __name__ == "__main__":
-    main()
+    world.need_root()
+    world.run_test_named_by(sys.argv[1:], globals())

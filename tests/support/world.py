@@ -54,29 +54,29 @@ def temporary_folder(name):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _before_exec(outlives_us, descriptors):
-    if not outlives_us:
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def _before_exec(dies_by, descriptors):
+    if dies_by is not None:
+        LIBC.prctl(PR_SET_PDEATHSIG, dies_by)
     if descriptors:
         resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
 
 
 class Program:
     """One child process with its output in a file. Whoever starts it ends it: use `with`, or stop().
-    Should its parent be killed, it gets a SIGTERM, unless it is to outlive it. `descriptors` is (soft
-    limit, hard limit) of what it may have open."""
+    Should its parent be killed, it gets the signal `dies_by`, unless it is to outlive it. `descriptors`
+    is (soft limit, hard limit) of what it may have open."""
 
     def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0, outlives_us=False,
-                 descriptors=None):
+                 descriptors=None, folder=None, dies_by=signal.SIGTERM):
         self.name, self.log, self.ready_file = name, pathlib.Path(log), ready_file
         if ready_file is not None:
             pathlib.Path(ready_file).unlink(missing_ok=True)
         with open(self.log, "ab") as output:
             self.process = subprocess.Popen(
-                [str(programs_folder() / name), *map(str, arguments)],
+                [str((folder or programs_folder()) / name), *map(str, arguments)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 env={**os.environ, **(env or {})}, start_new_session=True,
-                preexec_fn=lambda: _before_exec(outlives_us, descriptors))
+                preexec_fn=lambda: _before_exec(None if outlives_us else dies_by, descriptors))
         self.pid = self.process.pid
         if ready_file is not None:
             try:
@@ -384,6 +384,15 @@ def need_root():
     if os.geteuid() != 0:
         print("skipped: starting sandboxes takes root on this machine, and this user is not root")
         raise SystemExit(SKIPPED)
+
+
+def run_test_named_by(arguments, functions):
+    """Runs the function test_NAME, or prints all names where none is given."""
+    tests = {name[len("test_"):]: run for name, run in functions.items() if name.startswith("test_")}
+    if not arguments:
+        return print("\n".join(tests))
+    end_on_signals()
+    tests[arguments[0]]()
 
 
 def end_on_signals():
