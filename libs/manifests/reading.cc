@@ -1,6 +1,7 @@
 #include "libs/manifests/reading.h"
 
 #include <cassert>
+#include <regex>
 #include <set>
 
 #include "libs/base/crypto.h"
@@ -16,8 +17,15 @@ using base::Json;
 namespace {
 
 // Metadata that a server writes: an object that was printed may be declared again as it is.
-constexpr const char* kWrittenByServers[] = {"uid",           "resourceVersion",   "generation",
-                                             "managedFields", "creationTimestamp", "selfLink"};
+constexpr const char* kWrittenByServers[] = {"uid",
+                                             "resourceVersion",
+                                             "generation",
+                                             "managedFields",
+                                             "creationTimestamp",
+                                             "deletionTimestamp",
+                                             "deletionGracePeriodSeconds",
+                                             "selfLink"};
+constexpr const char* kAnnotations = "annotations";
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 const Schema& metadata_schema(bool namespaced) {
@@ -114,6 +122,30 @@ std::optional<Kind> kind_of(Document& document) {
   return std::nullopt;
 }
 
+// Whether `key` may name a label or an annotation: NAME or PREFIX/NAME.
+bool qualified(std::string_view key) {
+  constexpr std::size_t kPrefixMax = 253, kNameMax = 63;
+  static const std::regex kPrefix(
+      "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
+  static const std::regex kName("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]");
+  const std::size_t slash = key.find('/');
+  const std::string prefix(slash == key.npos ? "a" : key.substr(0, slash));
+  const std::string name(slash == key.npos ? key : key.substr(slash + 1));
+  return prefix.size() <= kPrefixMax && name.size() <= kNameMax &&
+         std::regex_match(prefix, kPrefix) && std::regex_match(name, kName);
+}
+
+void check_keys(const Json& metadata, const std::string& field, Document& document) {
+  const Json* entries = base::object_at(metadata, field.c_str());
+  if (!entries) return;
+  const bool any_case = field == kAnnotations;
+  for (const auto& [key, value] : entries->items())
+    if (!qualified(any_case ? base::lower(key) : key))
+      document.refuse(
+          {yaml::pointer_to("/metadata/" + field, key), "the key must be NAME or PREFIX/NAME",
+           "use letters, digits and - _ . in NAME (at most 63), a DNS name as PREFIX", true});
+}
+
 void check_metadata(Kind kind, Document& document) {
   Json& metadata = document.json["metadata"];
   if (metadata.is_null()) metadata = Json::object();
@@ -122,8 +154,9 @@ void check_metadata(Kind kind, Document& document) {
     return;
   }
   for (const char* name : kWrittenByServers) metadata.erase(name);
-  if (metadata.contains("annotations") && metadata["annotations"].is_object())
-    metadata["annotations"].erase(kLastApplied);
+  if (metadata.contains(kAnnotations) && metadata[kAnnotations].is_object())
+    metadata[kAnnotations].erase(kLastApplied);
+  if (base::text_at(metadata, "namespace") == "") metadata.erase("namespace");
   const bool cluster_scoped = kind == Kind::kProvider;
   if (cluster_scoped && metadata.contains("namespace")) {
     document.refuse(
@@ -133,7 +166,8 @@ void check_metadata(Kind kind, Document& document) {
   const Schema& schema = metadata_schema(!cluster_scoped);
   schema.prepare(metadata);
   document.refuse(schema.check(metadata), "/metadata");
-  const Json* annotations = base::object_at(metadata, "annotations");
+  for (const char* field : {"labels", kAnnotations}) check_keys(metadata, field, document);
+  const Json* annotations = base::object_at(metadata, kAnnotations);
   if (annotations && annotations->contains(std::string(api::kAttemptAnnotation)))
     document.refuse(
         {yaml::pointer_to("/metadata/annotations", std::string(api::kAttemptAnnotation)),

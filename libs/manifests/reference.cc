@@ -26,7 +26,7 @@ std::string limits_of(const Json& field) {
       if (word != "") words.push_back(word.get<std::string>());
     parts.push_back("one of " + base::join(words, ", "));
   }
-  if (field.contains("default") && field["default"] != Json::object())
+  if (field.contains("default") && !field["default"].is_object())  // Its fields say theirs.
     parts.push_back("default " + base::to_text(field["default"]));
   add("minimum", "at least ");
   add("maximum", "at most ");

@@ -28,9 +28,12 @@ void fill(const Json& schema, Json& value) {
   if (value.is_array() && schema.contains("items"))
     for (Json& item : value) fill(schema["items"], item);
   if (!value.is_object()) return;
-  for (auto member = value.begin(); member != value.end();)
-    member = member->is_null() ? value.erase(member) : std::next(member);
-  if (const Json* properties = base::object_at(schema, "properties")) {
+  const Json* properties = base::object_at(schema, "properties");
+  for (auto member = value.begin(); member != value.end();) {
+    const bool known = !properties || properties->contains(member.key());
+    member = known && member->is_null() ? value.erase(member) : std::next(member);
+  }
+  if (properties) {
     for (const auto& [name, property] : properties->items()) {
       if (!value.contains(name) && property.contains("default")) value[name] = property["default"];
       if (value.contains(name)) fill(property, value[name]);
@@ -70,9 +73,12 @@ const std::regex& compiled(const std::string& pattern) {
   return found != known.end() ? found->second : known.emplace(pattern, pattern).first->second;
 }
 
+constexpr const char* kWriteATime = "write it like 2026-11-29T17:46:31Z";
+
 std::string cure_for_pattern(const std::string& pattern) {
   constexpr std::pair<std::string_view, const char*> kCures[] = {
       {"^[a-z0-9]([-a-z0-9]", "use lower-case letters, digits and dashes"},
+      {"^[0-9]{4}-", kWriteATime},
       {"^https?://", "write it like https://api.example.com"},
       {"^-----BEGIN CERTIFICATE", "paste the PEM text itself, not its base64"},
       {"^[A-Za-z_]", "use letters, digits and underscores"},
@@ -194,10 +200,10 @@ class Inspector {
     if (letters > static_cast<std::size_t>(base::integer_at(schema, "maxLength").value_or(0)))
       return;
     const auto pattern = base::text_at(schema, "pattern");
-    if (pattern && !std::regex_search(text, compiled(*pattern)))
-      add(pointer, "must match " + *pattern + ", is " + quoted(value), cure_for_pattern(*pattern));
     if (base::text_at(schema, "format") == "date-time" && !base::parse_rfc3339(text))
-      add(pointer, "must be a time, is " + quoted(value), "write it like 2026-11-29T17:46:31Z");
+      add(pointer, "must be a time, is " + quoted(value), kWriteATime);
+    else if (pattern && !std::regex_search(text, compiled(*pattern)))
+      add(pointer, "must match " + *pattern + ", is " + quoted(value), cure_for_pattern(*pattern));
   }
 
   void inspect_number(const Json& schema, const Json& value, const std::string& pointer) {
