@@ -36,13 +36,6 @@ std::string name_of(const Resource& resource, const api::Key& key) {
   return resource.plural + " " + (key.space.empty() ? key.name : to_text(key));
 }
 
-api::Key key_of(const Json& object) {
-  const Json* metadata = base::object_at(object, "metadata");
-  if (!metadata) return {};
-  return {base::text_at(*metadata, "namespace").value_or(""),
-          base::text_at(*metadata, "name").value_or("")};
-}
-
 Refusal unnamed(std::string_view what) {
   return refusal_of(base::error(ErrorCode::kInvalid, what, ": the object has no name"));
 }
@@ -175,7 +168,7 @@ Answer<Page> Client::list(const Resource& resource, const Scope& scope, const Pa
 
 Answer<Json> Client::create(const Resource& resource, const Json& object,
                             const WriteOptions& options, std::stop_token stop) {
-  const api::Key key = key_of(object);
+  const api::Key key = identity_of(object).key;
   return send(
       "create " + name_of(resource, key),
       with_body("POST", path_of_all(resource, key.space) + write_query(options), kJsonType, object),
@@ -184,7 +177,7 @@ Answer<Json> Client::create(const Resource& resource, const Json& object,
 
 Answer<Json> Client::update(const Resource& resource, Json object, const Preconditions& expected,
                             const WriteOptions& options, std::stop_token stop) {
-  const api::Key key = key_of(object);
+  const api::Key key = identity_of(object).key;
   const std::string what = "update " + name_of(resource, key);
   if (key.name.empty()) return unnamed(what);
   demand(expected, object);
@@ -214,7 +207,7 @@ Answer<Json> Client::merge(const Resource& resource, const api::Key& key, Json c
 
 Answer<Json> Client::apply(const Resource& resource, const Json& object, bool force,
                            const WriteOptions& options, std::stop_token stop) {
-  const api::Key key = key_of(object);
+  const api::Key key = identity_of(object).key;
   const std::string what = "apply " + name_of(resource, key);
   if (key.name.empty()) return unnamed(what);
   return send(
@@ -290,7 +283,7 @@ Answer<Done> Client::watch(const Resource& resource, const Scope& scope,
         return fed && *fed;
       }};
   const net::Reply reply =
-      connection_.stream(std::move(get), sink, settings_.silence_max, std::move(stop));
+      connection_.stream(std::move(get), sink, request.silence_max, std::move(stop));
   if (trouble) return *std::move(trouble);
   if (refused.status != 0) return refusal_of(what, refused, tame);
   if (!reply) return refusal_of(what, reply.error());

@@ -74,6 +74,9 @@ struct DeleteOptions {
 struct WatchRequest {
   std::string resource_version = {};  // Events after this one.
   base::Seconds timeout{300};         // When the server ends the watch.
+  // The longest silence. Servers send bookmarks each minute; where they do not, a silent watch ends
+  // and can begin anew where it was.
+  base::Milliseconds silence_max{150'000};
   // Begin with every object as kAdded, then a bookmark that says so (kube-apiserver 1.34 on).
   bool initial_events = false;
 };
@@ -82,9 +85,6 @@ struct ClientSettings {
   std::string field_manager = "sandfleet-controller";
   base::Milliseconds timeout{30'000};       // Of one object's request.
   base::Milliseconds list_timeout{60'000};  // Of one page.
-  // The longest silence of a watch. Servers send bookmarks each minute; where they do not, a silent
-  // watch begins anew where it was.
-  base::Milliseconds silence_max{150'000};
 };
 
 // The API server's verbs, blocking. An object is JSON as the server printed it. A refusal names the

@@ -71,6 +71,17 @@ std::string resource_version_of(const Json& object) {
   return metadata ? base::text_at(*metadata, "resourceVersion").value_or("") : "";
 }
 
+api::Metadata identity_of(const Json& object) {
+  api::Metadata identity;
+  const Json* metadata = base::object_at(object, "metadata");
+  if (!metadata) return identity;
+  identity.key = {base::text_at(*metadata, "namespace").value_or(""),
+                  base::text_at(*metadata, "name").value_or("")};
+  identity.uid = base::text_at(*metadata, "uid").value_or("");
+  identity.resource_version = base::text_at(*metadata, "resourceVersion").value_or("");
+  return identity;
+}
+
 std::optional<bool> is_older(std::string_view one, std::string_view other) {
   if (!is_number(one) || !is_number(other)) return std::nullopt;
   return one.size() != other.size() ? one.size() < other.size() : one < other;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "libs/api/sandbox.h"
 #include "libs/base/json.h"
 #include "libs/base/result.h"
 
@@ -35,6 +36,8 @@ class WatchDecoder {
 bool ends_initial_events(const WatchEvent& event);
 
 std::string resource_version_of(const base::Json& object);  // Empty: it has none.
+// Key, UID and resourceVersion alone.
+api::Metadata identity_of(const base::Json& object);
 // True: `one` is older than `other`. Nothing when the two cannot be compared.
 std::optional<bool> is_older(std::string_view one, std::string_view other);
 

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "libs/api/sandbox.h"
+#include "libs/kube/watch.h"
+
+namespace kube {
+
+// The objects of a collection as far as its events have come, never older than what this process
+// itself has written. T has `api::Metadata metadata`. Objects are shared and never change. Safe to
+// share between threads.
+template <typename T>
+class Store {
+ public:
+  using Pointer = std::shared_ptr<const T>;
+  using Values = std::function<std::vector<std::string>(const T&)>;
+
+  // Makes objects findable by what `values` says of them. Before the first object.
+  void add_index(const std::string& name, Values values) {
+    indexes_[name].values = std::move(values);
+  }
+
+  Pointer find(const api::Key& key) const {
+    std::shared_lock lock(mutex_);
+    const auto found = objects_.find(key);
+    return found == objects_.end() ? nullptr : *found;
+  }
+  std::vector<Pointer> all() const {
+    std::shared_lock lock(mutex_);
+    return {objects_.begin(), objects_.end()};
+  }
+  // In the order of their keys.
+  std::vector<Pointer> find_by(const std::string& index, const std::string& value) const {
+    std::shared_lock lock(mutex_);
+    const auto& entries = indexes_.at(index).entries;
+    std::vector<Pointer> found;
+    for (auto each = entries.lower_bound({value, {}});
+         each != entries.end() && each->first == value; ++each)
+      found.push_back(*objects_.find(each->second));
+    return found;
+  }
+  std::size_t size() const {
+    std::shared_lock lock(mutex_);
+    return objects_.size();
+  }
+
+  // --- What the mirror of a server does; each gives back the keys that are no longer as they were.
+
+  // A complete list as of `version`. What we wrote after it stays.
+  std::vector<api::Key> replace(const std::vector<Pointer>& listed, const std::string& version) {
+    std::unique_lock lock(mutex_);
+    // A server that is behind us was restored from a backup: then it is right, and we are wrong.
+    const bool restored = is_older(version, seen_) == true;
+    const auto is_written_later = [&](const Pointer& object) {
+      return !restored && is_older(version, object->metadata.resource_version) == true;
+    };
+    Objects fresh(listed.begin(), listed.end());
+    std::vector<api::Key> changed;
+    for (const Pointer& old : Objects(objects_)) {
+      const auto found = fresh.find(old->metadata.key);
+      if (is_written_later(old)) {
+        if (found != fresh.end()) fresh.erase(found);
+        fresh.insert(old);
+      } else if (found == fresh.end()) {
+        changed.push_back(old->metadata.key);
+        erase(old);
+      }
+    }
+    for (const Pointer& object : fresh)
+      if (set(object)) changed.push_back(object->metadata.key);
+    seen_ = version;
+    return changed;
+  }
+
+  // An event: the object as it was added or changed.
+  bool put(const Pointer& object) {
+    std::unique_lock lock(mutex_);
+    seen_ = object->metadata.resource_version;
+    return !is_superseded(object->metadata) && set(object);
+  }
+  // An event: the last state of what was deleted.
+  bool remove(const api::Metadata& last) {
+    std::unique_lock lock(mutex_);
+    seen_ = last.resource_version;
+    if (is_superseded(last)) return false;
+    const auto found = objects_.find(last.key);
+    if (found == objects_.end()) return false;
+    erase(Pointer(*found));
+    return true;
+  }
+  // A bookmark: nothing happened up to this version.
+  void reach(const std::string& version) {
+    std::unique_lock lock(mutex_);
+    seen_ = version;
+  }
+
+  // What the server answered to a write of our own; its event may still be on the way.
+  bool put_written(const Pointer& object) {
+    std::unique_lock lock(mutex_);
+    // The events have come further: what they say of it is newer, even if it is that it is gone.
+    if (is_older(seen_, object->metadata.resource_version) == false) return false;
+    return !is_superseded(object->metadata) && set(object);
+  }
+
+  // The object of that identity and version, if it is here: it need not be read again.
+  Pointer find_same(const api::Key& key, const std::string& uid, const std::string& version) const {
+    const Pointer found = find(key);
+    const bool same =
+        found && found->metadata.uid == uid && found->metadata.resource_version == version;
+    return same ? found : nullptr;
+  }
+
+ private:
+  struct ByKey {
+    using is_transparent = void;
+    static const api::Key& key_of(const Pointer& object) { return object->metadata.key; }
+    static const api::Key& key_of(const api::Key& key) { return key; }
+    bool operator()(const auto& one, const auto& other) const {
+      return key_of(one) < key_of(other);
+    }
+  };
+  using Objects = std::set<Pointer, ByKey>;
+  struct Index {
+    Values values;
+    std::set<std::pair<std::string, api::Key>> entries = {};
+  };
+
+  bool is_superseded(const api::Metadata& news) const {
+    const auto held = objects_.find(news.key);
+    return held != objects_.end() &&
+           is_older(news.resource_version, (*held)->metadata.resource_version) == true;
+  }
+
+  // False: it was here as it is.
+  bool set(const Pointer& object) {
+    const auto held = objects_.find(object->metadata.key);
+    if (held != objects_.end()) {
+      const api::Metadata& old = (*held)->metadata;
+      if (old.uid == object->metadata.uid &&
+          old.resource_version == object->metadata.resource_version)
+        return false;
+      erase(Pointer(*held));
+    }
+    objects_.insert(object);
+    for (auto& [name, index] : indexes_)
+      for (std::string& value : index.values(*object))
+        index.entries.emplace(std::move(value), object->metadata.key);
+    return true;
+  }
+
+  void erase(const Pointer& object) {
+    for (auto& [name, index] : indexes_)
+      for (std::string& value : index.values(*object))
+        index.entries.erase({std::move(value), object->metadata.key});
+    objects_.erase(objects_.find(object->metadata.key));
+  }
+
+  mutable std::shared_mutex mutex_;
+  Objects objects_;
+  std::map<std::string, Index> indexes_;
+  std::string seen_;  // How far the events have come.
+};
+
+}  // namespace kube
