@@ -5,9 +5,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "libs/base/strings.h"
+#include "libs/net/testing/full_listener.h"
 
 namespace net {
 namespace {
@@ -31,19 +33,49 @@ base::Fd bind_any(int& port) {
   return fd;
 }
 
-bool send_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
+}  // namespace
+
+class TestServer::Link {
+ public:
+  Link(int fd, SSL_CTX* tls) : fd_(fd), ssl_(tls ? SSL_new(tls) : nullptr) {
+    if (ssl_) SSL_set_fd(ssl_.get(), fd);
   }
-  return true;
-}
+
+  bool greet() { return !ssl_ || SSL_accept(ssl_.get()) == 1; }
+
+  // 0 or less: no more comes.
+  ssize_t receive(char* buffer, std::size_t size) {
+    return ssl_ ? SSL_read(ssl_.get(), buffer, int(size)) : recv(fd_, buffer, size, 0);
+  }
+
+  bool send_all(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ssl_ ? SSL_write(ssl_.get(), bytes.data(), int(bytes.size()))
+                                : ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  // Until the other side closes or the server stops; its sockets are shut down then.
+  void wait_for_close() {
+    char byte;
+    while (receive(&byte, 1) > 0) {
+    }
+  }
+
+ private:
+  const int fd_;
+  const std::unique_ptr<SSL, Freed<SSL_free>> ssl_;
+};
+
+namespace {
 
 // Reads one request at a time from a connection.
 class Reader {
  public:
-  explicit Reader(int fd) : fd_(fd) {}
+  explicit Reader(TestServer::Link& link) : link_(link) {}
 
   std::optional<Request> next() {
     const auto head = through("\r\n\r\n");
@@ -90,7 +122,7 @@ class Reader {
 
   bool more() {
     char buffer[64 << 10];
-    const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
+    const ssize_t got = link_.receive(buffer, sizeof buffer);
     if (got <= 0) return false;
     bytes_.append(buffer, static_cast<std::size_t>(got));
     return true;
@@ -112,7 +144,7 @@ class Reader {
     return taken;
   }
 
-  int fd_;
+  TestServer::Link& link_;
   std::string bytes_;
 };
 
@@ -137,16 +169,15 @@ std::string chunk_of(std::string_view piece) {
   return size + std::string(piece) + "\r\n";
 }
 
-// Until the other side closes or the server stops; its sockets are shut down then.
-void wait_for_close(int fd) {
-  char byte;
-  while (recv(fd, &byte, 1, 0) > 0) {
-  }
-}
-
 }  // namespace
 
-TestServer::TestServer(Handler handler) : handler_(std::move(handler)) {
+TestServer::TestServer(Handler handler, const TlsIdentity* identity)
+    : tls_(identity ? SSL_CTX_new(TLS_server_method()) : nullptr), handler_(std::move(handler)) {
+  if (identity) {
+    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL.
+    SSL_CTX_use_certificate(tls_.get(), identity->certificate.get());
+    SSL_CTX_use_PrivateKey(tls_.get(), identity->key.get());
+  }
   listener_ = bind_any(port_);
   if (listen(listener_.get(), 512) != 0) std::abort();
   accepting_ = std::jthread([this](std::stop_token stop) { accept_all(stop); });
@@ -169,7 +200,9 @@ void TestServer::play(Handler handler) {
   handler_ = std::move(handler);
 }
 
-std::string TestServer::url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+std::string TestServer::url() const {
+  return (tls_ ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port_);
+}
 
 std::vector<Request> TestServer::requests() const {
   std::lock_guard lock(mutex_);
@@ -211,8 +244,10 @@ void TestServer::accept_all(std::stop_token stop) {
 }
 
 void TestServer::serve(int fd, std::stop_token stop) {
-  Reader reader(fd);
-  while (auto request = reader.next()) {
+  Link link(fd, tls_.get());
+  Reader reader(link);
+  const bool greeted = link.greet();
+  while (auto request = greeted ? reader.next() : std::nullopt) {
     Handler handler;
     {
       std::lock_guard lock(mutex_);
@@ -220,7 +255,7 @@ void TestServer::serve(int fd, std::stop_token stop) {
       handler = handler_;
       changed_.notify_all();
     }
-    if (!send_answer(fd, handler(*request), *request, stop)) break;
+    if (!send_answer(link, handler(*request), *request, stop)) break;
   }
   std::lock_guard lock(mutex_);
   open_.erase(fd);
@@ -229,32 +264,45 @@ void TestServer::serve(int fd, std::stop_token stop) {
 }
 
 // False: the connection is over.
-bool TestServer::send_answer(int fd, const Answer& answer, const Request& request,
+bool TestServer::send_answer(Link& link, const Answer& answer, const Request& request,
                              std::stop_token stop) {
   if (answer.delay > base::Milliseconds(0)) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, stop, answer.delay, [] { return false; });
   }
   if (!answer.raw.empty()) {
-    send_all(fd, answer.raw);
+    link.send_all(answer.raw);
   } else if (!answer.headless) {
-    if (!send_all(fd, head_of(answer))) return false;
+    if (!link.send_all(head_of(answer))) return false;
     if (request.method == "HEAD") return true;
     for (const std::string& piece : answer.pieces)
-      if (!send_all(fd, answer.chunked ? chunk_of(piece) : piece)) return false;
+      if (!link.send_all(answer.chunked ? chunk_of(piece) : piece)) return false;
   }
   if (answer.end == Answer::End::kSilence) {
-    wait_for_close(fd);
+    link.wait_for_close();
     return false;
   }
   if (answer.end != Answer::End::kWhole || !answer.raw.empty()) return false;
-  return !answer.chunked || send_all(fd, "0\r\n\r\n");
+  return !answer.chunked || link.send_all("0\r\n\r\n");
 }
 
 std::string dead_url() {
   int port = 0;
   const base::Fd bound = bind_any(port);  // Bound and closed again: nobody listens there.
   return "http://127.0.0.1:" + std::to_string(port);
+}
+
+FullListener::FullListener() {
+  int port = 0;
+  listener_ = bind_any(port);
+  if (listen(listener_.get(), 0) != 0) std::abort();
+  const sockaddr_in address = loopback(port);
+  for (int i = 0; i < 4; ++i) {
+    waiting_.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    [[maybe_unused]] const int pending =
+        connect(waiting_.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  }
+  url_ = "http://127.0.0.1:" + std::to_string(port);
 }
 
 }  // namespace net

@@ -10,20 +10,23 @@
 
 #include "libs/base/fd.h"
 #include "libs/net/testing/answer.h"
+#include "libs/net/testing/tls_identity.h"
 
 namespace net {
 
 // An HTTP/1.1 server of plain threads and sockets on 127.0.0.1, as honest or as rude as its handler
-// says. It counts what really arrived.
+// says; over TLS when it is given an identity. It counts what really arrived.
 class TestServer {
  public:
-  explicit TestServer(Handler handler);
+  class Link;  // One connection's bytes.
+
+  explicit TestServer(Handler handler, const TlsIdentity* identity = nullptr);
   ~TestServer();
   TestServer(const TestServer&) = delete;
   TestServer& operator=(const TestServer&) = delete;
 
   void play(Handler handler);
-  std::string url() const;  // "http://127.0.0.1:PORT"
+  std::string url() const;  // "http://127.0.0.1:PORT", or https
   int port() const { return port_; }
   std::vector<Request> requests() const;
   std::size_t connections() const;
@@ -35,8 +38,9 @@ class TestServer {
  private:
   void accept_all(std::stop_token stop);
   void serve(int fd, std::stop_token stop);
-  bool send_answer(int fd, const Answer& answer, const Request& request, std::stop_token stop);
+  bool send_answer(Link& link, const Answer& answer, const Request& request, std::stop_token stop);
 
+  std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>> tls_;
   base::Fd listener_;
   int port_ = 0;
   mutable std::mutex mutex_;

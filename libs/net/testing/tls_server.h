@@ -1,9 +1,5 @@
 #pragma once
 
-#include <openssl/evp.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
-
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -11,27 +7,9 @@
 #include <thread>
 
 #include "libs/base/fd.h"
+#include "libs/net/testing/tls_identity.h"
 
 namespace net {
-
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* thing) const {
-    Free(thing);
-  }
-};
-
-// A certificate that vouches for itself, for 127.0.0.1 unless said otherwise: also the authority
-// that a client believes.
-struct TlsIdentity {
-  explicit TlsIdentity(const char* alternative_name = "IP:127.0.0.1");
-  std::string certificate_pem() const;
-  std::string key_pem() const;
-
-  std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>> key;
-  std::unique_ptr<X509, Freed<X509_free>> certificate;
-};
 
 // Answers every request with `body`, or, when that is empty, with whether it knows the client; one
 // connection at a time. With `client`, only that one may come in.
@@ -47,6 +25,10 @@ class TlsServer {
     std::lock_guard lock(mutex_);
     return last_head_;
   }
+  std::string last_name() const {  // That its client asked for.
+    std::lock_guard lock(mutex_);
+    return last_name_;
+  }
 
  private:
   void serve();
@@ -58,7 +40,7 @@ class TlsServer {
   std::string url_;
   std::atomic<int> requests_ = 0;
   mutable std::mutex mutex_;
-  std::string last_head_;
+  std::string last_head_, last_name_;
   std::jthread thread_;
 };
 
