@@ -32,14 +32,15 @@ std::string content_of(const fs::path& path) {
   return content ? *content : "";
 }
 
-// The lines "# error: ..." of a file.
-std::string expected_errors(const std::string& text) {
-  constexpr std::string_view kMark = "# error: ";
-  std::vector<std::string> errors;
+// What follows `mark` in the lines of a file.
+std::string noted(const std::string& text, std::string_view mark) {
+  std::vector<std::string> notes;
   for (const std::string& line : base::split(text, '\n'))
-    if (line.starts_with(kMark)) errors.push_back(line.substr(kMark.size()));
-  return base::join(errors, "\n");
+    if (line.starts_with(mark)) notes.push_back(line.substr(mark.size()));
+  return base::join(notes, "\n");
 }
+
+std::string expected_errors(const std::string& text) { return noted(text, "# error: "); }
 
 TEST(Corpus, GivesEachBadManifestItsExactErrors) {
   const auto files = files_in("tests/corpus/bad");
@@ -58,18 +59,23 @@ TEST(Corpus, GivesEachBadManifestItsExactErrors) {
   }
 }
 
-void expect_good(const fs::path& path) {
+// The specs of its objects, one a line.
+std::string expect_good(const fs::path& path) {
+  std::vector<std::string> specs;
   const Reading reading = read_manifest(content_of(path), "F", "default");
   EXPECT_TRUE(reading.problems.empty()) << path.filename() << "\n" << to_text(reading.problems);
   EXPECT_FALSE(reading.objects.empty()) << path.filename();
   for (const Declared& object : reading.objects) {
     if (object.kind == Kind::kSandbox) EXPECT_TRUE(api::sandbox_from_json(object.object));
     if (object.kind == Kind::kProvider) EXPECT_TRUE(api::provider_from_json(object.object));
+    if (object.kind != Kind::kSecret) specs.push_back(base::to_text(object.object["spec"]));
   }
+  return base::join(specs, "\n");
 }
 
-TEST(Corpus, TakesEveryGoodManifest) {
-  for (const fs::path& path : files_in("tests/corpus/good")) expect_good(path);
+TEST(Corpus, TakesEveryGoodManifestForWhatItBecomes) {
+  for (const fs::path& path : files_in("tests/corpus/good"))
+    EXPECT_EQ(expect_good(path), noted(content_of(path), "# becomes: ")) << path.filename();
 }
 
 TEST(Corpus, TakesEveryExample) {
@@ -119,7 +125,7 @@ TEST(Corpus, LetsTheStatusChangeOnlyAsItMay) {
     std::vector<std::string> problems;
     for (const Violation& each :
          check_rules(Kind::kSandbox, file.documents[1].json, &file.documents[0].json))
-      problems.push_back(yaml::field_of(each.pointer) + ": " + each.rule);
+      problems.push_back(yaml::field_of(each.pointer).append(": ").append(each.rule));
     EXPECT_EQ(base::join(problems, "\n"), expected_errors(text)) << path.filename();
     EXPECT_EQ(problems.empty(), path.filename().string().starts_with("allowed")) << path.filename();
   }

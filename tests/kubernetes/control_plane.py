@@ -87,9 +87,11 @@ class Authority:
         self.folder = folder
         folder.mkdir(mode=0o700)
         (folder / "openssl.cnf").write_text("[req]\ndistinguished_name = name\n[name]\n")
-        self._issue("ca", "/CN=test-ca", [], ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"])
+        self._issue("ca", "/CN=test-ca", [],
+                    ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"])
         self._openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "accounts.key")
-        self.issue("server", "/CN=kube-apiserver", "extendedKeyUsage=serverAuth", "subjectAltName=IP:127.0.0.1,DNS:localhost")
+        self.issue("server", "/CN=kube-apiserver", "extendedKeyUsage=serverAuth",
+                   "subjectAltName=IP:127.0.0.1,DNS:localhost")
 
     def issue(self, name, subject, *extensions):
         self._issue(name, subject, ["-CA", "ca.crt", "-CAkey", "ca.key"],
@@ -107,8 +109,8 @@ class Authority:
 
     def _issue(self, name, subject, signer, extensions):
         self._openssl("req", "-config", "openssl.cnf", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                      "-nodes", "-days", "2", "-subj", subject, *signer, "-keyout", name + ".key", "-out", name + ".crt",
-                      *(word for each in extensions for word in ("-addext", each)))
+                      "-nodes", "-days", "2", "-subj", subject, "-keyout", name + ".key", "-out", name + ".crt",
+                      *signer, *(word for each in extensions for word in ("-addext", each)))
 
     def _openssl(self, *arguments):
         done = subprocess.run(["openssl", *arguments], cwd=self.folder, capture_output=True, text=True)
@@ -151,9 +153,10 @@ class ControlPlane:
             f"--secure-port={self.port}", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
             f"--cert-dir={self.folder / 'api-server'}", f"--tls-cert-file={pki('server.crt')}",
             f"--tls-private-key-file={pki('server.key')}", f"--client-ca-file={pki('ca.crt')}",
-            "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={pki('accounts.key')}",
-            f"--service-account-signing-key-file={pki('accounts.key')}", "--service-cluster-ip-range=10.96.0.0/16",
-            "--authorization-mode=RBAC", f"--audit-policy-file={self.folder / 'audit-policy.yaml'}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={pki('accounts.key')}", f"--service-account-signing-key-file={pki('accounts.key')}",
+            "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC",
+            f"--audit-policy-file={self.folder / 'audit-policy.yaml'}",
             f"--audit-log-path={self.audit_log}", *admission)
         self.wait_ready()
 

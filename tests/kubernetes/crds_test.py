@@ -1,6 +1,7 @@
 """The CRDs of crds/ on a real API server: taken without a warning, explained, and of one mind with the reader of
 manifest folders about every object of tests/corpus."""
 
+import json
 import pathlib
 import re
 import sys
@@ -152,11 +153,15 @@ class Crds(unittest.TestCase):
         resources = {each["name"]: each for each in self.cluster.ask("GET", GROUP).body["resources"]}
         self.assertEqual([resources[name]["shortNames"] for name in ("sandboxes", "sandboxproviders")], [["sfb"], ["sfp"]])
 
-    def test_take_every_good_manifest_and_example(self):
+    def test_take_every_good_manifest_and_make_the_same_of_it(self):
         for name, text in corpus("tests/corpus/good") + corpus("examples"):
-            for document in documents(text):
-                with self.subTest(name):
-                    self.judge(self.create(document), text, allowed=True)
+            with self.subTest(name):
+                answers = [self.create(document) for document in documents(text)]
+                for answer in answers:
+                    self.judge(answer, text, allowed=True)
+                becomes = [json.loads(line) for line in re.findall("^# becomes: (.*)$", text, flags=re.MULTILINE)]
+                if becomes:
+                    self.assertEqual([answer.body["spec"] for answer in answers], becomes)
 
     def test_refuse_every_bad_manifest(self):
         for name, text in corpus("tests/corpus/bad"):
