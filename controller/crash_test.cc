@@ -189,8 +189,8 @@ class Insides final : public Reach {
   base::Result<wire::Health> step(const Target& target, Effect effect) {
     const base::Error silent{base::ErrorCode::kUnavailable, "no answer from inside"};
     fate_.before();
-    const auto box = cloud_.find(target.handle.id);
-    if (!box || box->state != e2b::State::kRunning) return silent;
+    const auto sandbox = cloud_.find(target.handle.id);
+    if (!sandbox || sandbox->state != e2b::State::kRunning) return silent;
     if (target.handle != cloud_.truth_of(target.handle.id)) {
       ++turned_away_;
       return silent;

@@ -12,8 +12,9 @@ using Look = std::set<std::tuple<std::string, e2b::State, std::optional<base::Wa
 
 Look look_of(const Polled& polled, const std::string& uid) {
   Look look;
-  if (const auto found = polled.boxes.find(uid); found != polled.boxes.end())
-    for (const auto& box : found->second) look.emplace(box.id, box.state, box.started_at);
+  if (const auto found = polled.sandboxes.find(uid); found != polled.sandboxes.end())
+    for (const auto& sandbox : found->second)
+      look.emplace(sandbox.id, sandbox.state, sandbox.started_at);
   return look;
 }
 
@@ -25,8 +26,8 @@ ProviderProblem problem(std::string_view reason, const base::Error& error) {
 
 std::set<std::string> changed_uids(const Polled& before, const Polled& after) {
   std::set<std::string> uids, changed;
-  for (const auto& [uid, boxes] : before.boxes) uids.insert(uid);
-  for (const auto& [uid, boxes] : after.boxes) uids.insert(uid);
+  for (const auto& [uid, sandboxes] : before.sandboxes) uids.insert(uid);
+  for (const auto& [uid, sandboxes] : after.sandboxes) uids.insert(uid);
   for (const auto& uid : uids)
     if (look_of(before, uid) != look_of(after, uid)) changed.insert(uid);
   return changed;
@@ -67,10 +68,10 @@ base::Result<std::set<std::string>> Connections::poll(const std::string& name,
   polled->started = clock_.now();
   TRY(auto listed, session->gate->as(Priority::kPoll).list({{{key::kFleet, fleet}}}, stop));
   polled->provider_time = listed.provider_time;
-  for (auto& box : listed.value) {
+  for (auto& sandbox : listed.value) {
     // Servers may ignore the filter.
-    if (metadata_at(box, key::kFleet) != fleet) continue;
-    polled->boxes[metadata_at(box, key::kUid)].push_back(std::move(box));
+    if (metadata_at(sandbox, key::kFleet) != fleet) continue;
+    polled->sandboxes[metadata_at(sandbox, key::kUid)].push_back(std::move(sandbox));
   }
   std::lock_guard lock(mutex_);
   const auto found = connections_.find(name);

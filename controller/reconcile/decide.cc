@@ -67,14 +67,14 @@ Action look_for_bound(const Observation& seen) {
 Action adopt_or_begin(const Observation& seen) {
   if (!seen.memory.listed || seen.memory.listed->started < seen.began)
     return look_list(seen, api::reason::kPending, "waiting for a complete list of the provider");
-  const auto& boxes = seen.memory.listed->boxes;
-  if (boxes.empty() && !settled(seen))
+  const auto& sandboxes = seen.memory.listed->sandboxes;
+  if (sandboxes.empty() && !settled(seen))
     return look_list(seen, api::reason::kResolvingCreate,
                      "the record of earlier creates was lost; none is sent before it is certain "
                      "that they made nothing");
-  if (boxes.empty()) return RecordIntent{};
+  if (sandboxes.empty()) return RecordIntent{};
   // The record of it was lost: the newest epoch is the one that was ours.
-  const auto newest = std::ranges::max_element(boxes, {}, epoch_of);
+  const auto newest = std::ranges::max_element(sandboxes, {}, epoch_of);
   return RecordIntent{.adopted =
                           api::Attempt{.nonce = metadata_at(*newest, key::kNonce),
                                        .epoch = std::max<std::int64_t>(1, epoch_of(*newest))}};
@@ -106,10 +106,10 @@ Action bring_to_life(const Observation& seen) {
   if (const auto* found = std::get_if<Found>(&seen.actual))
     return unless_held(seen, Bind{found->info.id, *attempt});
   if (memory.listed)
-    for (const auto& box : memory.listed->boxes)
-      if (epoch_of(box) > attempt->epoch)
-        return RecordIntent{.adopted = api::Attempt{.nonce = metadata_at(box, key::kNonce),
-                                                    .epoch = epoch_of(box)}};
+    for (const auto& sandbox : memory.listed->sandboxes)
+      if (epoch_of(sandbox) > attempt->epoch)
+        return RecordIntent{.adopted = api::Attempt{.nonce = metadata_at(sandbox, key::kNonce),
+                                                    .epoch = epoch_of(sandbox)}};
   if (sent) return create_again(seen, *attempt);
   if (memory.recorded_nonce == attempt->nonce && memory.listed)
     return unless_held(seen, Create{*attempt});
@@ -219,7 +219,7 @@ std::set<std::string> ids_of(const Observation& seen, const std::string& spared)
   if (!std::holds_alternative<Foreign>(seen.actual)) ids.insert(seen.wanted.status.sandbox_id);
   ids.insert(seen.memory.made);
   if (seen.memory.listed)
-    for (const auto& box : seen.memory.listed->boxes) ids.insert(box.id);
+    for (const auto& sandbox : seen.memory.listed->sandboxes) ids.insert(sandbox.id);
   for (const auto& [id, when] : seen.memory.killed) ids.insert(id);
   ids.erase("");
   ids.erase(spared);
@@ -258,7 +258,7 @@ std::optional<Action> list_after(const Observation& seen, const std::set<std::st
   if (!std::ranges::includes(seen.memory.shown, ids))
     earliest = std::max(earliest, all_sent_shows(seen));
   const bool clean = std::ranges::all_of(
-      listed->boxes, [&](const e2b::SandboxInfo& box) { return box.id == spared; });
+      listed->sandboxes, [&](const e2b::SandboxInfo& sandbox) { return sandbox.id == spared; });
   if (clean && listed->started >= earliest) return std::nullopt;
   return look_list(seen,
                    seen.wanted.deleting() ? api::reason::kDeleting : api::reason::kTerminating,

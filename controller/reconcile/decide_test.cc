@@ -37,7 +37,7 @@ Observation sent(e2b::CreateFailure::Kind kind, base::Moment ended = kNow - 100s
 }
 
 Observation paused(base::WallTime end_at = kWall + 1h) {
-  auto info = box("sb-1", e2b::State::kPaused);
+  auto info = sandbox("sb-1", e2b::State::kPaused);
   info.end_at = end_at;
   return listed(ready(), {info});
 }
@@ -50,7 +50,7 @@ Observation refusing() {
 Observation marked(wire::Identity marker, std::optional<base::WallTime> started = kWall + 1h) {
   return with(ready(), [&](Observation& seen) {
     seen.wanted.status.run = 3;
-    seen.memory.listed->boxes[0].started_at = started;
+    seen.memory.listed->sandboxes[0].started_at = started;
     seen.memory.executor.started_at = started;
     seen.memory.executor.health.identity = std::move(marker);
   });
@@ -73,11 +73,11 @@ Observation held(Observation seen, base::Milliseconds left) {
 }
 
 // Its UID outlived its record, and the provider was listed at `when`.
-Observation recovered(base::Moment when, std::vector<e2b::SandboxInfo> boxes = {}) {
+Observation recovered(base::Moment when, std::vector<e2b::SandboxInfo> sandboxes = {}) {
   Observation seen = fresh();
   seen.wanted.metadata.annotations[std::string(api::kRecoveredAnnotation)] = "true";
   seen.now = when;
-  return listed(seen, std::move(boxes), when);
+  return listed(seen, std::move(sandboxes), when);
 }
 
 // Bound, deleted and killed at once: nothing has shown it since its create was answered.
@@ -94,7 +94,7 @@ const Case kCases[] = {
     // Creating.
     {"look_before_anything", fresh(), Look{}},
     {"record_before_anything_exists", listed(fresh(), {}), RecordIntent{}},  // I-INTENT
-    {"adopt_what_lost_its_record", listed(fresh(), {box("sb-9")}), RecordIntent{kAttempt}},
+    {"adopt_what_lost_its_record", listed(fresh(), {sandbox("sb-9")}), RecordIntent{kAttempt}},
     {"a_lost_record_may_have_sent_a_create", recovered(kBegan + 89s),
      Wait{
          "ResolvingCreate",
@@ -102,7 +102,7 @@ const Case kCases[] = {
          "nothing",
          2'000ms}},
     {"begin_once_that_has_settled", recovered(kBegan + 90s), RecordIntent{}},
-    {"adopt_what_a_lost_record_made", recovered(kBegan + 1s, {box("sb-9")}),
+    {"adopt_what_a_lost_record_made", recovered(kBegan + 1s, {sandbox("sb-9")}),
      RecordIntent{kAttempt}},
     {"create_when_recorded", recorded(), Create{kAttempt}},
     {"never_without_the_finalizer",  // I-FIN
@@ -111,7 +111,8 @@ const Case kCases[] = {
     {"bind_what_the_create_gave",
      with(recorded(), [](Observation& seen) { seen.memory.sent = Sent{kAttempt, "sb-1"}; }),
      Bind{"sb-1", kAttempt}},
-    {"bind_what_a_lost_reply_made", listed(recorded(false), {box("sb-1")}), Bind{"sb-1", kAttempt}},
+    {"bind_what_a_lost_reply_made", listed(recorded(false), {sandbox("sb-1")}),
+     Bind{"sb-1", kAttempt}},
     {"wait_for_a_create_from_before_the_restart",  // I-AMBIG
      with(recorded(false),
           [](Observation& seen) {
@@ -134,7 +135,8 @@ const Case kCases[] = {
      Look{}},
     {"count_a_refusal", sent(e2b::CreateFailure::Kind::kCapacity), CountRefusal{{"n1", 1, 1}}},
     {"the_key_was_never_used", sent(e2b::CreateFailure::Kind::kNotSent), Create{kAttempt}},
-    {"adopt_a_higher_epoch", listed(recorded(false), {box("sb-7", e2b::State::kRunning, "n7", 7)}),
+    {"adopt_a_higher_epoch",
+     listed(recorded(false), {sandbox("sb-7", e2b::State::kRunning, "n7", 7)}),
      RecordIntent{api::Attempt{"n7", 7, 0}}},
 
     // Preparing.
@@ -226,8 +228,8 @@ const Case kCases[] = {
     {"leave_anothers_alone",
      with(ready(),
           [](Observation& seen) {
-            seen.memory.listed->boxes.clear();
-            auto other = box("sb-1");
+            seen.memory.listed->sandboxes.clear();
+            auto other = sandbox("sb-1");
             other.metadata[key::kUid] = "uid-2";
             seen.memory.got["sb-1"] = Got{kNow, other};
           }),
@@ -267,7 +269,8 @@ const Case kCases[] = {
     {"resolve_what_was_never_bound",  // I-DELRACE
      deleting(sent(e2b::CreateFailure::Kind::kAmbiguous, kNow - 50s)),
      Wait{"Deleting", "waiting for a complete list that shows nothing of it", 2'000ms}},
-    {"kill_what_a_lost_reply_made", deleting(listed(recorded(false), {box("sb-1")})), Kill{"sb-1"}},
+    {"kill_what_a_lost_reply_made", deleting(listed(recorded(false), {sandbox("sb-1")})),
+     Kill{"sb-1"}},
     {"kill_before_forgetting", deleting(ready()), Kill{"sb-1"}},
     {"look_at_what_only_the_status_names", deleting(bound({})), Look{"sb-1"}},
     {"look_at_what_was_just_made",
@@ -287,7 +290,7 @@ const Case kCases[] = {
      Wait{"Deleting", "waiting for a complete list that shows nothing of it", 2'000ms}},
     {"a_kill_is_no_proof", killed(deleting(ready()), "sb-1", kNow - 1s), Kill{"sb-1"}},
     {"list_after_the_kill",  // I-DEL
-     killed(deleting(listed(ready(), {box("sb-1")}, kNow - 10s)), "sb-1", kNow), Look{}},
+     killed(deleting(listed(ready(), {sandbox("sb-1")}, kNow - 10s)), "sb-1", kNow), Look{}},
     {"get_after_the_kill", killed(deleting(listed(ready(), {})), "sb-1", kNow), Look{"sb-1"}},
     {"forget_once_proven", killed(deleting(got(listed(ready(), {}), "sb-1", {})), "sb-1", kNow),
      RemoveFinalizer{}},
@@ -302,7 +305,7 @@ const Case kCases[] = {
           [](Observation& seen) { seen.memory.released = seen.memory.left = "sb-1"; }),
      RemoveFinalizer{}},
     {"surplus_does_not_stay",
-     with(deleting(listed(ready(), {box("sb-1"), box("sb-2", e2b::State::kRunning, "n0")}),
+     with(deleting(listed(ready(), {sandbox("sb-1"), sandbox("sb-2", e2b::State::kRunning, "n0")}),
                    DeletionPolicy::kLeave),
           [](Observation& seen) { seen.memory.released = seen.memory.left = "sb-1"; }),
      Kill{"sb-2"}},

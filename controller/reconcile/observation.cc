@@ -8,9 +8,9 @@
 namespace controller {
 namespace {
 
-const e2b::SandboxInfo* find_box(const Listed& listed, const std::string& id) {
-  const auto found = std::ranges::find(listed.boxes, id, &e2b::SandboxInfo::id);
-  return found == listed.boxes.end() ? nullptr : &*found;
+const e2b::SandboxInfo* find_sandbox(const Listed& listed, const std::string& id) {
+  const auto found = std::ranges::find(listed.sandboxes, id, &e2b::SandboxInfo::id);
+  return found == listed.sandboxes.end() ? nullptr : &*found;
 }
 
 // Two misses by GET, and a full list between or after them that agrees, all newer than our own
@@ -18,7 +18,7 @@ const e2b::SandboxInfo* find_box(const Listed& listed, const std::string& id) {
 bool proven_absent(const Memory& memory, const Got* got, const std::string& id) {
   return got && !got->info && got->misses >= 2 && got->first_miss >= memory.changed &&
          memory.listed && memory.listed->started >= got->first_miss &&
-         !find_box(*memory.listed, id);
+         !find_sandbox(*memory.listed, id);
 }
 
 base::Seconds settle_of(const Observation& seen) {
@@ -41,9 +41,9 @@ Actual bound_actual(const Observation& seen) {
   if (get_counts && got->info && (!list_counts || got->started >= memory.listed->started))
     return found_if_ours(*got->info, seen.wanted);
   if (list_counts) {
-    if (const auto* box = find_box(*memory.listed, id)) {
+    if (const auto* sandbox = find_sandbox(*memory.listed, id)) {
       // A GET that missed it later is the newer witness.
-      if (!get_counts || got->started < memory.listed->started) return Found{*box};
+      if (!get_counts || got->started < memory.listed->started) return Found{*sandbox};
     }
   }
   if (proven_absent(memory, got, id)) return ProvenAbsent{};
@@ -54,12 +54,12 @@ Actual bound_actual(const Observation& seen) {
 Actual unbound_actual(const Observation& seen) {
   if (!seen.memory.listed) return Unknown{"no complete list yet"};
   const auto attempt = api::attempt_of(seen.wanted.metadata);
-  const auto& boxes = seen.memory.listed->boxes;
-  if (!attempt && !boxes.empty()) return Found{boxes.front()};
+  const auto& sandboxes = seen.memory.listed->sandboxes;
+  if (!attempt && !sandboxes.empty()) return Found{sandboxes.front()};
   if (!attempt) return settled(seen) ? Actual(NeverTried{}) : Actual(Missing{});
-  for (const auto& box : boxes)
-    if (metadata_at(box, key::kNonce) == attempt->nonce && epoch_of(box) == attempt->epoch)
-      return Found{box};
+  for (const auto& sandbox : sandboxes)
+    if (metadata_at(sandbox, key::kNonce) == attempt->nonce && epoch_of(sandbox) == attempt->epoch)
+      return Found{sandbox};
   if (settled(seen)) return ProvenAbsent{};
   return Missing{};
 }
@@ -77,10 +77,12 @@ std::string key_of_run(const std::string& instance,
   return instance + "@" + (started_at ? base::to_rfc3339(*started_at) : "");
 }
 
-bool shows(const Listed& listed, const std::string& id) { return find_box(listed, id) != nullptr; }
+bool shows(const Listed& listed, const std::string& id) {
+  return find_sandbox(listed, id) != nullptr;
+}
 
 void note_shown(Memory& memory, const Listed& listed) {
-  for (const auto& box : listed.boxes) memory.shown.insert(box.id);
+  for (const auto& sandbox : listed.sandboxes) memory.shown.insert(sandbox.id);
 }
 
 std::string metadata_at(const e2b::SandboxInfo& info, const char* key) {
@@ -108,7 +110,7 @@ base::Moment all_sent_shows(const Observation& seen) {
 }
 
 bool settled(const Observation& seen) {
-  if (!seen.memory.listed || !seen.memory.listed->boxes.empty()) return false;
+  if (!seen.memory.listed || !seen.memory.listed->sandboxes.empty()) return false;
   const auto ended = unclear_send_ended(seen);
   return seen.memory.listed->started >= seen.began &&
          (!ended || seen.memory.listed->started >= *ended + settle_of(seen));

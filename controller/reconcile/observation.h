@@ -19,7 +19,7 @@ namespace controller {
 // one Sandbox.
 struct Listed {
   base::Moment started = {};  // When we asked: nothing later can be inferred from it.
-  std::vector<e2b::SandboxInfo> boxes = {};
+  std::vector<e2b::SandboxInfo> sandboxes = {};
 };
 
 // The newest GET of one id. Misses count the 404s since it was last seen.

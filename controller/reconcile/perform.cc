@@ -107,9 +107,9 @@ Outcome Reconciler::perform(const Pass& pass, const Look& step) {
       {{{key::kFleet, parts_.store.fleet_id()}, {key::kUid, pass.uid()}}}, {});
   if (!answer) return failed(answer.error());
   // Servers may ignore the filter: the items are checked against our own metadata.
-  std::erase_if(answer->value, [&](const e2b::SandboxInfo& box) {
-    return metadata_at(box, key::kUid) != pass.uid() ||
-           metadata_at(box, key::kFleet) != parts_.store.fleet_id();
+  std::erase_if(answer->value, [&](const e2b::SandboxInfo& sandbox) {
+    return metadata_at(sandbox, key::kUid) != pass.uid() ||
+           metadata_at(sandbox, key::kFleet) != parts_.store.fleet_id();
   });
   parts_.memories.update(pass.uid(), [&](Memory& memory) {
     memory.listed = Listed{started, std::move(answer->value)};

@@ -15,7 +15,7 @@ namespace controller {
 struct Polled {
   base::Moment started = {};
   std::optional<base::WallTime> provider_time = {};
-  std::map<std::string, std::vector<e2b::SandboxInfo>> boxes = {};
+  std::map<std::string, std::vector<e2b::SandboxInfo>> sandboxes = {};
 };
 
 // A provider that can be asked.

@@ -13,8 +13,8 @@ namespace {
 void take_poll(Memory& memory, const Session& session, const std::string& uid) {
   if (!session.polled || session.polled->started <= memory.changed) return;
   if (memory.listed && memory.listed->started >= session.polled->started) return;
-  const auto found = session.polled->boxes.find(uid);
-  memory.listed = Listed{session.polled->started, found == session.polled->boxes.end()
+  const auto found = session.polled->sandboxes.find(uid);
+  memory.listed = Listed{session.polled->started, found == session.polled->sandboxes.end()
                                                       ? std::vector<e2b::SandboxInfo>{}
                                                       : found->second};
   note_shown(memory, *memory.listed);

@@ -100,8 +100,9 @@ const Dimension kRecords = {{"nothing", [](Observation&) {}},
                                seen.wanted.status.paused_by = api::PausedBy::kUser;
                              }}};
 
-void see(Observation& seen, std::vector<e2b::SandboxInfo> boxes, base::Moment when = scene::kNow) {
-  seen.memory.listed = Listed{when, std::move(boxes)};
+void see(Observation& seen, std::vector<e2b::SandboxInfo> sandboxes,
+         base::Moment when = scene::kNow) {
+  seen.memory.listed = Listed{when, std::move(sandboxes)};
 }
 const Dimension kWitnesses = {
     {"none", [](Observation&) {}},
@@ -111,12 +112,12 @@ const Dimension kWitnesses = {
        see(seen, {});
        seen.memory.changed = scene::kNow + 1s;
      }},
-    {"running", [](Observation& seen) { see(seen, {scene::box("sb-1")}); }},
-    {"paused", [](Observation& seen) { see(seen, {scene::box("sb-1", e2b::State::kPaused)}); }},
-    {"odd", [](Observation& seen) { see(seen, {scene::box("sb-1", e2b::State::kOther)}); }},
+    {"running", [](Observation& seen) { see(seen, {scene::sandbox("sb-1")}); }},
+    {"paused", [](Observation& seen) { see(seen, {scene::sandbox("sb-1", e2b::State::kPaused)}); }},
+    {"odd", [](Observation& seen) { see(seen, {scene::sandbox("sb-1", e2b::State::kOther)}); }},
     {"with_surplus",
      [](Observation& seen) {
-       see(seen, {scene::box("sb-1"), scene::box("sb-2", e2b::State::kRunning, "n0")});
+       see(seen, {scene::sandbox("sb-1"), scene::sandbox("sb-2", e2b::State::kRunning, "n0")});
      }},
     {"missed_once",
      [](Observation& seen) {
@@ -130,7 +131,7 @@ const Dimension kWitnesses = {
      }},
     {"killed_unproven",
      [](Observation& seen) {
-       see(seen, {scene::box("sb-1")}, scene::kNow - 5s);
+       see(seen, {scene::sandbox("sb-1")}, scene::kNow - 5s);
        seen.memory.killed["sb-1"] = seen.memory.changed = scene::kNow;
      }},
     {"killed_proven",
@@ -148,7 +149,7 @@ const Dimension kWitnesses = {
      }},
     {"anothers", [](Observation& seen) {
        see(seen, {});
-       auto other = scene::box("sb-1");
+       auto other = scene::sandbox("sb-1");
        other.metadata[key::kUid] = "uid-2";
        seen.memory.got["sb-1"] = Got{scene::kNow, other};
      }}};
@@ -192,8 +193,9 @@ bool ended(const Observation& seen) {
          seen.wanted.spec.desired_state == DesiredState::kTerminated;
 }
 bool clean(const Observation& seen, const std::string& but = "") {
-  return seen.memory.listed && std::ranges::all_of(seen.memory.listed->boxes,
-                                                   [&](const auto& box) { return box.id == but; });
+  return seen.memory.listed &&
+         std::ranges::all_of(seen.memory.listed->sandboxes,
+                             [&](const auto& sandbox) { return sandbox.id == but; });
 }
 std::string target_of(const Action& action) {
   return std::visit(

@@ -20,15 +20,15 @@ enum class Ownership {
   kOrphan,   // Nothing carries its UID.
 };
 
-// `owner`: the Sandbox of the box's UID, or null.
-Ownership ownership_of(const e2b::SandboxInfo& box, const api::Sandbox* owner);
+// `owner`: the resource of its UID, or null.
+Ownership ownership_of(const e2b::SandboxInfo& sandbox, const api::Sandbox* owner);
 
 // What one sweep goes by. The list was taken before the resources were read, so everything in it
 // whose intent was recorded has its owner among them.
 struct Fleet {
   std::string id;
-  std::vector<e2b::SandboxInfo> boxes;
-  std::vector<std::shared_ptr<const api::Sandbox>> sandboxes;
+  std::vector<e2b::SandboxInfo> sandboxes;
+  std::vector<std::shared_ptr<const api::Sandbox>> resources;
   std::set<std::string> released;                  // Ids of the release record.
   std::map<std::string, base::Moment> first_seen;  // When this process first listed each id.
   base::Moment now;
@@ -36,7 +36,7 @@ struct Fleet {
 };
 
 struct Condemned {
-  e2b::SandboxInfo box;
+  e2b::SandboxInfo sandbox;
   Ownership why;
 };
 

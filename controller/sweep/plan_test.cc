@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 struct Case {
   const char* name;
-  e2b::SandboxInfo box;
+  e2b::SandboxInfo sandbox;
   std::optional<api::Sandbox> owner = {};
   bool released = false;
   base::Milliseconds age = 10min;
@@ -19,8 +19,8 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-e2b::SandboxInfo box(const std::string& fleet, const std::string& nonce, int epoch,
-                     const std::string& uid = "uid-1") {
+e2b::SandboxInfo sandbox(const std::string& fleet, const std::string& nonce, int epoch,
+                         const std::string& uid = "uid-1") {
   return {.id = "sb-1",
           .metadata = {{key::kFleet, fleet},
                        {key::kUid, uid},
@@ -39,29 +39,32 @@ api::Sandbox owner(const std::string& bound, const std::string& nonce, int epoch
 }
 
 const Case kCases[] = {
-    {"an_orphan_past_its_grace", box("ours", "n1", 1), {}, false, 10min, true},    // I-ORPH
-    {"an_orphan_within_its_grace", box("ours", "n1", 1), {}, false, 1min, false},  // I-GRACE
-    {"another_fleets", box("theirs", "n1", 1), {}, false, 10min, false},           // I-FOREIGN
-    {"nobodys", {.id = "sb-1"}, {}, false, 10min, false},                          // I-FOREIGN
-    {"without_uid", box("ours", "n1", 1, ""), {}, false, 10min, false},
-    {"released", box("ours", "n1", 1), {}, true, 10min, false},
-    {"bound", box("ours", "n1", 1), owner("sb-1", "n1", 1), false, 10min, false},
-    {"bound_whatever_its_nonce", box("ours", "n0", 1), owner("sb-1", "n1", 1), false, 10min, false},
-    {"made_by_the_attempt", box("ours", "n1", 1), owner("", "n1", 1), false, 10min, false},
-    {"of_an_attempt_before", box("ours", "n0", 1), owner("", "n1", 1), false, 10min, true},  // S5
-    {"surplus_beside_a_bound_one", box("ours", "n0", 1), owner("sb-2", "n1", 1), false, 10min,
+    {"an_orphan_past_its_grace", sandbox("ours", "n1", 1), {}, false, 10min, true},    // I-ORPH
+    {"an_orphan_within_its_grace", sandbox("ours", "n1", 1), {}, false, 1min, false},  // I-GRACE
+    {"another_fleets", sandbox("theirs", "n1", 1), {}, false, 10min, false},           // I-FOREIGN
+    {"nobodys", {.id = "sb-1"}, {}, false, 10min, false},                              // I-FOREIGN
+    {"without_uid", sandbox("ours", "n1", 1, ""), {}, false, 10min, false},
+    {"released", sandbox("ours", "n1", 1), {}, true, 10min, false},
+    {"bound", sandbox("ours", "n1", 1), owner("sb-1", "n1", 1), false, 10min, false},
+    {"bound_whatever_its_nonce", sandbox("ours", "n0", 1), owner("sb-1", "n1", 1), false, 10min,
+     false},
+    {"made_by_the_attempt", sandbox("ours", "n1", 1), owner("", "n1", 1), false, 10min, false},
+    {"of_an_attempt_before", sandbox("ours", "n0", 1), owner("", "n1", 1), false, 10min,
+     true},  // S5
+    {"surplus_beside_a_bound_one", sandbox("ours", "n0", 1), owner("sb-2", "n1", 1), false, 10min,
      true},
-    {"of_a_lower_epoch", box("ours", "n0", 1), owner("sb-2", "n1", 2), false, 10min, true},
-    {"of_a_higher_epoch", box("ours", "n9", 3), owner("sb-2", "n1", 2), false, 10min, false},
-    {"of_one_that_lost_its_attempt", box("ours", "n1", 1), owner("", "", 0), false, 10min, false},
+    {"of_a_lower_epoch", sandbox("ours", "n0", 1), owner("sb-2", "n1", 2), false, 10min, true},
+    {"of_a_higher_epoch", sandbox("ours", "n9", 3), owner("sb-2", "n1", 2), false, 10min, false},
+    {"of_one_that_lost_its_attempt", sandbox("ours", "n1", 1), owner("", "", 0), false, 10min,
+     false},
 };
 
 class Sweep : public testing::TestWithParam<Case> {};
 
 TEST_P(Sweep, KillsOnlyWhatNothingOwns) {
   const Case& c = GetParam();
-  Fleet fleet{.id = "ours", .boxes = {c.box}, .now = base::Moment(24h)};
-  if (c.owner) fleet.sandboxes.push_back(std::make_shared<api::Sandbox>(*c.owner));
+  Fleet fleet{.id = "ours", .sandboxes = {c.sandbox}, .now = base::Moment(24h)};
+  if (c.owner) fleet.resources.push_back(std::make_shared<api::Sandbox>(*c.owner));
   if (c.released) fleet.released.insert("sb-1");
   fleet.first_seen["sb-1"] = fleet.now - c.age;
   EXPECT_EQ(!plan_sweep(fleet).empty(), c.killed);
@@ -71,9 +74,10 @@ INSTANTIATE_TEST_SUITE_P(, Sweep, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 TEST(SweepPlan, SparesWhatIsBoundByASandboxOfAnotherUid) {
-  Fleet fleet{.id = "ours", .boxes = {box("ours", "n1", 1, "uid-0")}, .now = base::Moment(24h)};
+  Fleet fleet{
+      .id = "ours", .sandboxes = {sandbox("ours", "n1", 1, "uid-0")}, .now = base::Moment(24h)};
   fleet.first_seen["sb-1"] = base::Moment(1h);
-  fleet.sandboxes.push_back(std::make_shared<api::Sandbox>(owner("sb-1", "n1", 1)));
+  fleet.resources.push_back(std::make_shared<api::Sandbox>(owner("sb-1", "n1", 1)));
   EXPECT_TRUE(plan_sweep(fleet).empty());
 }
 

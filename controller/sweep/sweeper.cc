@@ -22,16 +22,16 @@ base::Result<Swept> Sweeper::sweep(const std::string& provider, std::stop_token 
   e2b::Cloud& cloud = session->gate->as(Priority::kPoll);
   Fleet fleet{.id = store_.fleet_id(), .now = clock_.now(), .grace = grace_};
   TRY(auto listed, cloud.list({{{key::kFleet, fleet.id}}}, stop));
-  fleet.boxes = std::move(listed.value);
-  fleet.sandboxes = store_.sandboxes();
+  fleet.sandboxes = std::move(listed.value);
+  fleet.resources = store_.sandboxes();
   TRY(const auto releases, store_.releases(provider));
   for (const auto& release : releases) fleet.released.insert(release.sandbox_id);
 
   std::set<std::string> ids;
   auto& first_seen = seen_[provider].first_listed;
-  for (const auto& box : fleet.boxes) {
-    ids.insert(box.id);
-    first_seen.try_emplace(box.id, fleet.now);
+  for (const auto& sandbox : fleet.sandboxes) {
+    ids.insert(sandbox.id);
+    first_seen.try_emplace(sandbox.id, fleet.now);
   }
   std::erase_if(first_seen, [&](const auto& seen) { return !ids.contains(seen.first); });
   fleet.first_seen = first_seen;
@@ -40,15 +40,15 @@ base::Result<Swept> Sweeper::sweep(const std::string& provider, std::stop_token 
   for (const Condemned& each : plan_sweep(fleet)) {
     if (stop.stop_requested()) break;
     ++(each.why == Ownership::kOrphan ? swept.orphans : swept.surplus);
-    TRY(const bool condemned, still_condemned(each.box));
+    TRY(const bool condemned, still_condemned(each.sandbox));
     if (!condemned) continue;
-    if (const auto killed = session->gate->as(Priority::kDelete).kill(each.box.id, stop)) {
+    if (const auto killed = session->gate->as(Priority::kDelete).kill(each.sandbox.id, stop)) {
       ++swept.killed;
       base::log::info("killed an E2B sandbox that nothing owns",
-                      {{"id", each.box.id}, {"uid", metadata_at(each.box, key::kUid)}});
+                      {{"id", each.sandbox.id}, {"uid", metadata_at(each.sandbox, key::kUid)}});
     } else {
       base::log::warn("cannot kill an E2B sandbox that nothing owns",
-                      {{"id", each.box.id}, {"error", killed.error()}});
+                      {{"id", each.sandbox.id}, {"error", killed.error()}});
     }
   }
   prune_releases(provider, ids, cloud, stop);
@@ -61,11 +61,11 @@ void Sweeper::keep_only(const std::set<std::string>& providers) {
 }
 
 // The owner as it is now, past every cache.
-base::Result<bool> Sweeper::still_condemned(const e2b::SandboxInfo& box) {
-  TRY(const auto owner,
-      store_.get_sandbox({metadata_at(box, key::kNamespace), metadata_at(box, key::kName)}));
-  const bool same = owner && owner->metadata.uid == metadata_at(box, key::kUid);
-  return ownership_of(box, same ? &*owner : nullptr) != Ownership::kOwned;
+base::Result<bool> Sweeper::still_condemned(const e2b::SandboxInfo& sandbox) {
+  TRY(const auto owner, store_.get_sandbox({metadata_at(sandbox, key::kNamespace),
+                                            metadata_at(sandbox, key::kName)}));
+  const bool same = owner && owner->metadata.uid == metadata_at(sandbox, key::kUid);
+  return ownership_of(sandbox, same ? &*owner : nullptr) != Ownership::kOwned;
 }
 
 // A record goes once its sandbox is proven to be gone.

@@ -34,7 +34,7 @@ class Sweeper {
     std::map<std::string, base::Moment> first_listed;
     std::map<std::string, int> release_misses;
   };
-  base::Result<bool> still_condemned(const e2b::SandboxInfo& box);
+  base::Result<bool> still_condemned(const e2b::SandboxInfo& sandbox);
   void prune_releases(const std::string& provider, const std::set<std::string>& listed,
                       e2b::Cloud& cloud, std::stop_token stop);
 

@@ -12,8 +12,8 @@ inline constexpr base::Moment kNow = kBegan + std::chrono::minutes(10);
 inline constexpr base::WallTime kWall{std::chrono::hours(24 * 365 * 56)};
 inline const api::Attempt kAttempt{"n1", 1, 0};
 
-inline e2b::SandboxInfo box(const std::string& id, e2b::State state = e2b::State::kRunning,
-                            const std::string& nonce = "n1", std::int64_t epoch = 1) {
+inline e2b::SandboxInfo sandbox(const std::string& id, e2b::State state = e2b::State::kRunning,
+                                const std::string& nonce = "n1", std::int64_t epoch = 1) {
   return {.id = id,
           .state = state,
           .metadata = {{key::kFleet, "fleet"},
@@ -39,9 +39,9 @@ inline Observation& looked(Observation& seen) {
   seen.actual = actual_of(seen);
   return seen;
 }
-inline Observation listed(Observation seen, std::vector<e2b::SandboxInfo> boxes,
+inline Observation listed(Observation seen, std::vector<e2b::SandboxInfo> sandboxes,
                           base::Moment when = kNow) {
-  seen.memory.listed = Listed{when, std::move(boxes)};
+  seen.memory.listed = Listed{when, std::move(sandboxes)};
   return looked(seen);
 }
 inline Observation got(Observation seen, const std::string& id,
@@ -61,12 +61,12 @@ inline Observation recorded(bool by_us = true) {
 }
 
 // Bound to sb-1, which ran when it was last listed; no executor was seen yet.
-inline Observation bound(std::vector<e2b::SandboxInfo> boxes = {box("sb-1")}) {
+inline Observation bound(std::vector<e2b::SandboxInfo> sandboxes = {sandbox("sb-1")}) {
   Observation seen = recorded(false);
   seen.wanted.status.sandbox_id = "sb-1";
   seen.wanted.status.epoch = 1;
   seen.wanted.status.incarnation = 1;
-  return listed(seen, std::move(boxes));
+  return listed(seen, std::move(sandboxes));
 }
 
 // Bound, prepared and Ready in run 1.
