@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libs/api/reasons.h"
+#include "libs/base/strings.h"
 
 namespace controller {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 namespace condition = api::condition;
 namespace reason = api::reason;
 
+constexpr std::size_t kVersionBytesMax = 64;  // As the schema of the status has it.
 constexpr base::Milliseconds kKeepLookMax = std::chrono::hours(1);
 
 // The story of one pass: the printed word, how Ready stands, and why.
@@ -149,7 +151,29 @@ void set(api::SandboxStatus& status, const Observation& seen, std::string_view t
   set_word(status, seen, type, value ? "True" : "False", why, std::move(message));
 }
 
+// The providers whose list tells no version told it with the way in.
+std::string envd_version_of(const Observation& seen, const std::string& id) {
+  const auto* found = std::get_if<Found>(&seen.actual);
+  if (found && found->info.id == id && !found->info.envd_version.empty())
+    return found->info.envd_version;
+  const auto& handle = seen.memory.handle;
+  return handle && handle->id == id ? handle->envd_version : "";
+}
+
+// Where it is reached and by which daemon, as far as that is known: a provider's router may move,
+// and a resume may bring another envd.
+void show_way_in(api::SandboxStatus& status, const Observation& seen) {
+  if (status.sandbox_id.empty() || status.terminated_time) return;
+  if (seen.provider) {
+    status.endpoint_url = seen.provider->spec.data_url;
+    status.endpoint_routing = std::string(api::to_word(seen.provider->spec.routing));
+  }
+  if (const auto version = envd_version_of(seen, status.sandbox_id); !version.empty())
+    status.envd_version = base::cut(version, kVersionBytesMax);
+}
+
 void tell(api::SandboxStatus& status, const Observation& seen, const Story& story) {
+  show_way_in(status, seen);
   status.observed_generation = seen.wanted.metadata.generation;
   status.state = std::string(story.state);
   set_word(status, seen, condition::kReady, story.ready, story.reason, story.message);
@@ -291,10 +315,6 @@ api::SandboxStatus bound_status(const Observation& seen, const Bind& step) {
   status.run = 0;
   status.start_time.reset();
   status.paused_by = api::PausedBy::kNobody;
-  if (seen.provider) {
-    status.endpoint_url = seen.provider->spec.data_url;
-    status.endpoint_routing = std::string(api::to_word(seen.provider->spec.routing));
-  }
   tell(status, seen, story_of(seen, step));
   return status;
 }

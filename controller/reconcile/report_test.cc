@@ -372,6 +372,51 @@ TEST(Report, BindsAsTheFirstIncarnationOfItsEpoch) {
   EXPECT_EQ(next.run, 0);
 }
 
+TEST(Report, FollowsTheProvidersRouter) {
+  Observation seen = recorded();
+  seen.provider->spec.data_url = "http://data";
+  seen.provider->spec.routing = api::Routing::kSubdomain;
+  seen.wanted.status = bound_status(seen, {"sb-1", kAttempt});
+  seen.provider->spec.data_url = "http://moved";
+  seen.provider->spec.routing = api::Routing::kHeader;
+  const Report moved = report(seen, Keep{}, {});
+  EXPECT_TRUE(moved.write);
+  EXPECT_EQ(moved.status.endpoint_url, "http://moved");
+  EXPECT_EQ(moved.status.endpoint_routing, "Header");
+
+  seen.wanted.status = moved.status;
+  seen.provider.reset();
+  EXPECT_EQ(report(seen, wait_for(reason::kProviderNotFound), {}).status.endpoint_url,
+            "http://moved");
+  EXPECT_EQ(report(fresh(), Look{}, {}).status.endpoint_routing, "") << "nothing to reach yet";
+}
+
+TEST(Report, LeavesTheEndpointOfWhatHasEnded) {
+  Observation seen = ended();
+  seen.wanted.status.terminated_time = kWall;
+  seen.wanted.status.endpoint_url = "http://data";
+  seen.provider->spec.data_url = "http://moved";
+  EXPECT_EQ(report(seen, Keep{}, {}).status.endpoint_url, "http://data");
+}
+
+TEST(Report, FollowsTheDaemonThatAResumeBrings) {
+  const auto version = [](const Observation& seen) {
+    return report(seen, Keep{}, {}).status.envd_version;
+  };
+  Observation seen = ready();
+  seen.memory.handle = e2b::Handle{.id = "sb-1", .envd_version = "0.6.12"};
+  EXPECT_EQ(version(seen), "0.6.12");
+  seen.memory.handle->envd_version = "0.6.13";
+  EXPECT_EQ(version(seen), "0.6.13");
+  seen.wanted.status.envd_version = "0.6.13";
+  seen.memory.handle->id = "sb-0";
+  EXPECT_EQ(version(seen), "0.6.13") << "another's handle tells nothing";
+
+  auto newer = sandbox("sb-1");
+  newer.envd_version = "0.7.0";
+  EXPECT_EQ(version(listed(ready(), {newer})), "0.7.0");
+}
+
 // A controller that starts again must ask the executor, which takes a moment; watchers of Ready are
 // not told of a moment that changes nothing.
 TEST(Report, StaysReadyWhileARestartedControllerAsks) {
