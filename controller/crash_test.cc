@@ -157,6 +157,10 @@ class Insides final : public Reach {
   }
 
   base::Result<wire::Health> prepare(const Target& target, bool, std::stop_token) override {
+    if (refuses_) {
+      ++refused_;
+      return base::Error{base::ErrorCode::kDenied, "another's executor"};
+    }
     return step(target, [](Inside& inside) {
       if (inside.instance.empty()) inside.instance = base::random_hex(4);
     });
@@ -175,6 +179,8 @@ class Insides final : public Reach {
   wire::Identity marker(const std::string& id) { return insides_[id].marker; }
   bool quiesced(const std::string& id) { return insides_[id].quiesced; }
   void lose_answers(double share) { lost_ = share; }
+  void refuse(bool refuses) { refuses_ = refuses; }  // Every executor, however often replaced.
+  int refused() const { return refused_; }
   int visits() const { return visits_; }
   int turned_away() const { return turned_away_; }  // Those who came without the right tokens.
 
@@ -213,6 +219,8 @@ class Insides final : public Reach {
   Fate& fate_;
   std::map<std::string, Inside> insides_;
   double lost_ = 0;
+  bool refuses_ = false;
+  int refused_ = 0;
   int visits_ = 0, turned_away_ = 0;
   std::minstd_rand random_{7};
 };
@@ -718,6 +726,21 @@ TEST(CrashTest, TokensThatACrashLostAreAskedForAnew) {
   EXPECT_EQ(world.bound(), id);
   EXPECT_EQ(world.cloud().total_created(), 1u);
   EXPECT_TRUE(world.keeps_a_token()) << "of the next restart, too";
+}
+
+TEST(CrashTest, AReplacementThatIsRefusedTooIsHeldBack) {
+  World world(Weather{});
+  world.insides().refuse(true);
+  world.declare("Running");
+  world.run_until("a refusal", [&] { return world.insides().refused() >= 1; });
+  const base::Moment begun = world.now();
+  world.run_until("a replacement", [&] { return world.insides().refused() >= 2; });
+  EXPECT_LT(world.now(), begun + 1s) << "the first refusal is answered at once";
+  world.pass(60s);
+  EXPECT_GE(world.insides().refused(), 4);
+  EXPECT_LE(world.insides().refused(), 10) << "each longer after the one before";
+  world.insides().refuse(false);
+  world.run_until("Ready", [&] { return world.ready(); });
 }
 
 TEST(CrashTest, ARollBackIsNoticedOnce) {  // S12
