@@ -3,43 +3,17 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
-#include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "libs/base/clock.h"
 #include "libs/e2b/cloud.h"
+#include "libs/e2b/testing/fake_faults.h"
+#include "libs/e2b/testing/fake_sandboxes.h"
 
 namespace e2b {
-
-enum class Operation { kCreate, kGet, kHandle, kList, kKill, kPause, kConnect, kExtend };
-std::string_view to_word(Operation operation);
-
-// One way in which a call goes wrong.
-struct Fault {
-  enum class Kind {
-    kNotSent,      // No byte went out; nothing happens.
-    kRefused503,   // A create: for want of capacity, definite. A pause: refused, still running.
-    kFailed500,    // Nothing happens. A create cannot know that.
-    kRateLimited,  // 429 with a Retry-After of one second.
-    kReplyLost,    // It happens; the caller hears nothing.
-    kLate,         // The caller hears nothing; it happens `late` afterwards.
-    kFalseAbsent,  // Get, handle, kill, pause, connect, extend: 404 although it is there. List:
-                   // empty.
-    kRolledBack,   // Pause: 500, the run is lost; the older snapshot is left, or nothing.
-    kKept,         // Kill: 204, and it lives on.
-    kWrongFilter,  // List: the provider ignores the filter.
-  };
-  Kind kind;
-  base::Milliseconds late{0};
-};
-
-// What the world did to one sandbox, for whoever fakes its inside.
-enum class Change { kCreated, kPaused, kResumed, kRolledBack, kKilled };
 
 // An E2B in memory whose time is a clock that its test moves: leases end, late effects land and
 // list entries show up when someone next looks. Safe to use from many threads.
@@ -80,13 +54,7 @@ class FakeCloud final : public Cloud {
     base::Moment at;
     std::optional<base::ErrorCode> failed = {};
   };
-  // Two live sandboxes with one value of the key at the same time.
-  struct Overlap {
-    std::string value;
-    std::string first, second;
-    base::Moment from;
-    std::optional<base::Moment> until = {};  // Nothing: it lasts.
-  };
+  using Overlap = FakeSandboxes::Overlap;
   std::vector<Call> calls() const;
   std::size_t count(Operation operation) const;
   std::vector<SandboxInfo> live();  // Running and paused, as they truly are.
@@ -118,30 +86,6 @@ class FakeCloud final : public Cloud {
                     std::function<void(base::Result<base::Done>)> done) override;
 
  private:
-  struct Box {
-    SandboxInfo info;  // Its times are filled in when someone looks.
-    NewSandbox wanted;
-    bool alive = true;
-    base::Moment since{};                    // When it came to be.
-    std::optional<base::Moment> gone = {};   // When it ceased to be.
-    base::Moment run_start{}, lease_end{};   // Of the present or last run.
-    std::optional<base::Moment> saved = {};  // The newest snapshot.
-    int run = 1;
-  };
-  struct Late {
-    base::Moment at;
-    std::function<void()> effect;
-  };
-  struct Chance {
-    Operation operation;
-    Fault fault;
-    double probability;
-  };
-  struct News {
-    std::string id;
-    Change change;
-  };
-
   template <typename Outcome>
   struct Verb {
     Operation operation;
@@ -152,51 +96,18 @@ class FakeCloud final : public Cloud {
   template <typename Outcome>
   Outcome call(const Verb<Outcome>& verb);
   template <typename Outcome>
-  Outcome perform(const Verb<Outcome>& verb);
-
-  // All below run under the lock.
-  std::optional<Fault> draw(Operation operation);
-  void catch_up();
-  void expire(Box& box);
-  Box* find_alive(const std::string& id);
-  SandboxInfo look(const Box& box) const;
-  base::WallTime wall_at(base::Moment moment) const;
-  void set_lease(Box& box, base::Seconds timeout);
-  void become(Box& box, Change change);
-  void pause_box(Box& box);
-  void roll_back(Box& box);
-  void drop(Box& box, Change change);
-  Handle handle_of(const Box& box) const;
-  std::size_t running_count() const;
-  std::optional<CreateFailure> objection_to(const NewSandbox& wanted) const;
-  Box& add(const NewSandbox& wanted);
-  std::vector<SandboxInfo> listed(const Filter& filter) const;
-  base::Result<KillAnswer> do_kill(const std::string& id);
-  base::Result<PauseAnswer> do_pause(const std::string& id);
-  base::Result<Connected> do_connect(const std::string& id, base::Seconds timeout);
-  base::Result<base::Done> do_extend(const std::string& id, base::Seconds timeout);
+  Outcome perform(const Verb<Outcome>& verb);  // Under the lock.
+  // What `look` makes of the present, under the lock; whatever happened meanwhile is told.
+  template <typename Look>
+  auto at_present(Look look);
 
   void tell_news();  // Without the lock.
   void run_callbacks_until(std::stop_token stop);
 
-  const base::Clock& clock_;
-  const base::Moment start_;
-  const base::WallTime wall_start_;
   mutable std::mutex mutex_;
-  base::Moment moment_;                             // How far the world has come.
-  base::Moment next_expiry_ = base::Moment::max();  // No lease ends before.
-  std::map<std::string, Box> boxes_;                // Dead ones too.
-  std::vector<Late> late_;
-  std::map<Operation, std::deque<Fault>> scripted_;
-  std::vector<Chance> chances_;
-  std::mt19937_64 random_{1};
-  base::Milliseconds appear_{0}, disappear_{0};
-  std::optional<std::size_t> quota_;
-  std::optional<base::Milliseconds> longest_run_;
-  std::set<std::string> refused_templates_;
-  bool tokens_hidden_ = false;
+  FakeSandboxes sandboxes_;
+  FakeFaults faults_;
   std::vector<Call> calls_;
-  std::vector<News> news_;
   std::function<void(Operation, const std::string&)> before_, after_;
   std::function<void(const std::string&, Change)> on_change_;
   std::deque<std::function<void()>> callbacks_;
