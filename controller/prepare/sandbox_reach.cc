@@ -23,6 +23,12 @@ envd::Routing routing_of(api::Routing routing) {
   return envd::Routing::kSubdomain;
 }
 
+// What to check when the way that a provider's spec describes leads to no sandbox.
+std::string advice_on(const api::ProviderSpec& provider) {
+  return "the SandboxProvider says spec.data.url " + net::describe_url(provider.data_url) +
+         " and spec.data.routing " + std::string(api::to_word(provider.routing)) + ": check both";
+}
+
 }  // namespace
 
 SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
@@ -54,8 +60,9 @@ HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& 
 base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool replace,
                                                  std::stop_token stop) {
   const auto transport = transport_of_(target.provider);
-  envd::Client sandbox(*transport, route_of(target, envd::kEnvdPort),
-                       {.envd_version = target.handle.envd_version});
+  envd::Client sandbox(
+      *transport, route_of(target, envd::kEnvdPort),
+      {.envd_version = target.handle.envd_version, .advice = advice_on(target.provider)});
   HttpExecutorDoor door = door_of(*transport, target);
   const auto key_of = [&](wire::TokenKind kind) {
     return wire::derive_key(fleet_key_, kind, target.uid, target.epoch);

@@ -92,13 +92,31 @@ Json start_message(const Command& command, bool takes_input) {
   return {{"process", std::move(process)}, {"stdin", takes_input}};
 }
 
+// No answer. One that could not even be sent, or was the first on its way, may have a wrong way.
+base::Error unanswered(std::string_view what, const net::Failure& failure, Side side,
+                       const ClientOptions& options) {
+  base::Error error = net::error_of(what, failure);
+  const bool lost = (!failure.sent || side == Side::kHealth) &&
+                    failure.code != ErrorCode::kCancelled && !options.advice.empty();
+  if (lost) error.message += "; " + options.advice;
+  return error;
+}
+
+// Why there is no success, if there is none.
+std::optional<base::Error> refusal_of(std::string_view what, const net::Reply& reply, Side side,
+                                      const ClientOptions& options) {
+  if (!reply) return unanswered(what, reply.error(), side, options);
+  if (reply->status == 200) return std::nullopt;
+  return error_of(what, *reply, side, options.advice);
+}
+
 // A Start stream as it comes in: its events go to `on_event`, which says whether to go on.
 class ProcessStream {
  public:
   using OnEvent = std::function<Result<bool>(const ProcessEvent&)>;
 
-  ProcessStream(std::string what, OnEvent on_event)
-      : what_(std::move(what)), on_event_(std::move(on_event)) {}
+  ProcessStream(std::string what, const ClientOptions& options, OnEvent on_event)
+      : what_(std::move(what)), options_(options), on_event_(std::move(on_event)) {}
 
   net::Sink sink() {
     return {
@@ -113,8 +131,8 @@ class ProcessStream {
   std::optional<base::Error> failure(const net::Reply& reply) const {
     if (failure_) return failure_;
     if (satisfied_ || ended_) return std::nullopt;
-    if (!reply) return net::error_of(what_, reply.error());
-    if (head_.status != 200) return error_of(what_, head_);
+    if (!reply) return unanswered(what_, reply.error(), Side::kServices, options_);
+    if (head_.status != 200) return error_of(what_, head_, Side::kServices, options_.advice);
     return error(ErrorCode::kUnavailable, what_, ": the stream broke off");
   }
 
@@ -130,6 +148,8 @@ class ProcessStream {
   }
 
   bool take(std::string_view bytes) {
+    if (!head_.headers.find("Content-Type").value_or("").starts_with("application/connect+"))
+      return fail(error_of_stranger(what_, head_.status, "", options_.advice));
     auto envelopes = decoder_.add(bytes);
     if (!envelopes)
       return fail(error(ErrorCode::kUnavailable, what_, ": ", envelopes.error().message));
@@ -150,6 +170,7 @@ class ProcessStream {
   }
 
   const std::string what_;
+  const ClientOptions& options_;
   OnEvent on_event_;
   EnvelopeDecoder decoder_;
   net::Response head_;
@@ -177,8 +198,7 @@ Result<Json> unary(net::Transport& transport, const Route& route, const ClientOp
   request.headers.add("Content-Type", "application/json");
   request.body = base::to_text(message);
   const net::Reply reply = transport.send(request, options.timeout, stop);
-  if (!reply) return net::error_of(what, reply.error());
-  if (reply->status != 200) return error_of(what, *reply);
+  if (auto refusal = refusal_of(what, reply, Side::kServices, options)) return *refusal;
   auto answer = base::parse_json(reply->body);
   if (!answer || !answer->is_object())
     return error(ErrorCode::kUnavailable, what, ": the answer is not a JSON object");
@@ -193,8 +213,8 @@ Client::Client(net::Transport& transport, Route route, ClientOptions options)
 Result<Done> Client::health(std::stop_token stop) {
   const net::Reply reply =
       transport_.send(request_to(route_, "GET", "/health"), options_.timeout, stop);
-  if (!reply) return net::error_of("health of envd", reply.error());
-  if (reply->status != 204 && reply->status != 200) return error_of("health of envd", *reply);
+  if (reply && reply->status == 204) return Done{};
+  if (auto refusal = refusal_of("health of envd", reply, Side::kHealth, options_)) return *refusal;
   return Done{};
 }
 
@@ -245,8 +265,7 @@ Result<Done> Client::upload(const std::string& path, std::string_view content,
     put_multipart(request, path, content);
   }
   const net::Reply reply = transport_.send(request, options_.transfer_timeout, stop);
-  if (!reply) return net::error_of(what, reply.error());
-  if (reply->status != 200) return error_of(what, *reply);
+  if (auto refusal = refusal_of(what, reply, Side::kFiles, options_)) return *refusal;
   const auto written = base::parse_json(reply->body);
   if (!written || !written->is_array() || written->empty())
     return error(ErrorCode::kUnavailable, what, ": envd names no file that it wrote");
@@ -258,8 +277,7 @@ Result<std::string> Client::download(const std::string& path, const std::string&
   const std::string what = "download " + path;
   const net::Reply reply = transport_.send(
       request_to(route_, "GET", files_path(path, user, options_)), options_.transfer_timeout, stop);
-  if (!reply) return net::error_of(what, reply.error());
-  if (reply->status != 200) return error_of(what, *reply);
+  if (auto refusal = refusal_of(what, reply, Side::kFiles, options_)) return *refusal;
   return reply->body;
 }
 
@@ -289,7 +307,7 @@ Result<Finished> Client::run(const Command& command, Milliseconds timeout, std::
   const base::Moment deadline = clock.now() + timeout + kGrace;
   Finished finished;
   bool has_ended = false;
-  ProcessStream stream(what, [&](const ProcessEvent& event) -> Result<bool> {
+  ProcessStream stream(what, options_, [&](const ProcessEvent& event) -> Result<bool> {
     collect(finished.output, event.output, finished.cut);
     collect(finished.error_output, event.error_output, finished.cut);
     if (event.end) finished.exit_code = event.end->exit_code;
@@ -340,7 +358,7 @@ Result<std::uint32_t> Client::start(const Command& command, std::string_view inp
                  " bytes of input");
   const net::Request request = start_request(route_, options_, command, !input.empty());
   std::uint32_t pid = 0;
-  ProcessStream stream(what, [&](const ProcessEvent& event) -> Result<bool> {
+  ProcessStream stream(what, options_, [&](const ProcessEvent& event) -> Result<bool> {
     if (!event.pid || *event.pid == 0) return true;
     pid = *event.pid;
     if (input.empty()) return false;

@@ -11,6 +11,8 @@ struct ClientOptions {
   std::string envd_version = {};       // As the control plane tells it; empty counts as the oldest.
   base::Milliseconds timeout{30'000};  // Of one unary call.
   base::Milliseconds transfer_timeout{300'000};  // Of one upload or download.
+  // Ends a message that says that the way led to no envd: what to check, and where.
+  std::string advice = {};
 };
 
 inline constexpr std::size_t kInputBytesMax = 1u << 20;  // What start() may feed to stdin.

@@ -44,7 +44,9 @@ class EnvdClient : public testing::Test {
  protected:
   Client client(std::string version = "0.6.13") {
     return Client(transport_, {"http://edge.test", {{"X-Access-Token", "envd-c4n4ry"}}},
-                  {.envd_version = std::move(version), .timeout = Milliseconds(500)});
+                  {.envd_version = std::move(version),
+                   .timeout = Milliseconds(500),
+                   .advice = "check the URL"});
   }
   void reply(Answer with) {
     transport_.play([with](const Request&) { return with; });
@@ -73,6 +75,31 @@ TEST_F(EnvdClient, HealthIsA204) {
   ASSERT_FALSE(health);
   EXPECT_EQ(health.error().code, ErrorCode::kUnavailable);
   EXPECT_NE(health.error().message.find("not running"), std::string::npos);
+}
+
+TEST_F(EnvdClient, AWayThatLeadsElsewhereIsNamed) {
+  const auto advises = [](const auto& result) {
+    return !result && result.error().message.ends_with("; check the URL");
+  };
+  const Answer sites[] = {answer(404, "nginx"), answer(404, R"({"code":404,"message":"route"})"),
+                          answer(400, "missing header"), net::refused_connection()};
+  for (const Answer& site : sites) {
+    reply(site);
+    EXPECT_TRUE(advises(client().health({})));
+    EXPECT_TRUE(advises(client().stat("/x", "", {})));
+    EXPECT_TRUE(advises(client().run({.argv = {"ls"}}, kTime, {})));
+    EXPECT_TRUE(advises(client().start({.argv = {"ls"}}, "", {})));
+  }
+  // Whoever speaks another protocol behind a connection that stood breaks it off.
+  reply(net::lost_answer());
+  EXPECT_TRUE(advises(client().health({})));
+  EXPECT_FALSE(advises(client().stat("/x", "", {}))) << "the way led to envd before";
+  // One that has a page for everything.
+  reply(answer(200, "<html>", {{"Content-Type", "text/html"}}));
+  EXPECT_TRUE(advises(client().run({.argv = {"ls"}}, kTime, {})));
+  std::stop_source stopped;
+  stopped.request_stop();
+  EXPECT_FALSE(advises(client().health(stopped.get_token())));
 }
 
 TEST_F(EnvdClient, StatsAFile) {

@@ -33,8 +33,13 @@ ErrorCode code_of_status(int status) {
   return status == 409 ? ErrorCode::kUnavailable : net::code_of_status(status);
 }
 
+std::string after_semicolon(std::string_view advice) {
+  return advice.empty() ? "" : "; " + std::string(advice);
+}
+
 // A reply of the edge names the sandbox; with a port, it runs and only the port is closed.
-base::Error edge_error(std::string_view what, const net::Response& response, const Json& body) {
+base::Error edge_error(std::string_view what, const net::Response& response, const Json& body,
+                       std::string_view advice) {
   const std::string id = net::tame(base::text_at(body, "sandboxId").value_or("?"));
   const ErrorCode code = response.status == 401 || response.status == 403 ? ErrorCode::kDenied
                          : response.status == 429                         ? ErrorCode::kRateLimited
@@ -47,7 +52,23 @@ base::Error edge_error(std::string_view what, const net::Response& response, con
     message += " is not running";
   else
     message += ": " + net::tame(base::text_at(body, "message").value_or("no reason given"));
-  return {code, std::move(message)};
+  const bool lost = response.status == 400 || response.status == 404;
+  return {code, std::move(message) + (lost ? after_semicolon(advice) : "")};
+}
+
+// Health never refuses. A service refuses in words, but for a token (401) and for a protocol that
+// it does not speak (415); the files refuse in numbers.
+bool is_envds(Side side, int status, const Json& body) {
+  const bool number = base::integer_at(body, "code").has_value();
+  switch (side) {
+    case Side::kHealth:
+      return false;
+    case Side::kFiles:
+      return number;
+    case Side::kServices:
+      return base::text_at(body, "code") || status == 415 || (status == 401 && number);
+  }
+  return false;
 }
 
 std::uint32_t length_at(std::string_view bytes) {
@@ -107,18 +128,26 @@ Result<std::vector<Envelope>> EnvelopeDecoder::add(std::string_view bytes) {
   return whole;
 }
 
-base::Error error_of(std::string_view what, const net::Response& response) {
+base::Error error_of(std::string_view what, const net::Response& response, Side side,
+                     std::string_view advice) {
   const auto parsed = base::parse_json(response.body);
   const Json body = parsed && parsed->is_object() ? *parsed : Json::object();
-  if (base::text_at(body, "sandboxId")) return edge_error(what, response, body);
+  if (base::text_at(body, "sandboxId")) return edge_error(what, response, body, advice);
   const std::string message = net::tame(base::text_at(body, "message").value_or(""));
   const auto word = base::text_at(body, "code");
-  ErrorCode code = word ? code_of_word(*word) : code_of_status(response.status);
-  // A 404 that neither envd nor a Connect service wrote says nothing about files.
-  const bool of_envd = word || base::integer_at(body, "code");
-  if (response.status == 404 && !of_envd) code = ErrorCode::kUnavailable;
+  if (!is_envds(side, response.status, body))
+    return error_of_stranger(what, response.status, message, advice);
+  const ErrorCode code = word ? code_of_word(*word) : code_of_status(response.status);
   return error(code, what, ": envd answered ", std::to_string(response.status),
                word ? " " + net::tame(*word) : std::string(), message.empty() ? "" : ": ", message);
+}
+
+base::Error error_of_stranger(std::string_view what, int status, std::string_view message,
+                              std::string_view advice) {
+  const ErrorCode code = status == 429 ? ErrorCode::kRateLimited : ErrorCode::kUnavailable;
+  return error(code, what, ": neither envd nor an edge that knows the sandbox answered, but ",
+               std::to_string(status), " came back", message.empty() ? "" : ": ", message,
+               after_semicolon(advice));
 }
 
 std::optional<base::Error> error_in_end(std::string_view what, std::string_view payload) {

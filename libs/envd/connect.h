@@ -35,9 +35,17 @@ class EnvelopeDecoder {
   bool ended_ = false;
 };
 
-// What a reply other than 200 means. It may come from envd's REST side ({"code": 404}), from a
-// Connect service ({"code": "not_found"}), or from the provider's edge ({"sandboxId": …}).
-base::Error error_of(std::string_view what, const net::Response& response);
+// Which side of envd was asked; each has its own errors, so that another's answer can be told.
+enum class Side { kHealth, kFiles, kServices };
+
+// What a reply other than 200 means. It may come from envd's files ({"code": 404}), from a Connect
+// service ({"code": "not_found"}), or from the provider's edge ({"sandboxId": …}). All else comes
+// from a stranger: the way leads elsewhere, or the edge does not understand it, and the message
+// ends with `advice` on that.
+base::Error error_of(std::string_view what, const net::Response& response, Side side,
+                     std::string_view advice);
+base::Error error_of_stranger(std::string_view what, int status, std::string_view message,
+                              std::string_view advice);
 // The error of an end envelope, or nothing when the stream ended well.
 std::optional<base::Error> error_in_end(std::string_view what, std::string_view payload);
 

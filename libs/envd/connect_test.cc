@@ -50,12 +50,17 @@ TEST(Envelope, RefusesWhatIsCompressedUnknownTooLongOrAfterTheEnd) {
   ASSERT_TRUE(decoder.add(encode_envelope(std::string(kEnvelopeBytesMax, 'x'))));
 }
 
+// Whether the message advises to check the way.
+enum class Advises { kNo, kYes };
+
 struct ErrorCase {
   const char* name;
+  Side side;
   int status;
   const char* body;
   ErrorCode code;
   const char* words;
+  Advises advises = Advises::kNo;
 };
 void PrintTo(const ErrorCase& c, std::ostream* out) { *out << c.name; }
 
@@ -63,49 +68,76 @@ class EnvdError : public testing::TestWithParam<ErrorCase> {};
 
 TEST_P(EnvdError, IsMappedByItsWriter) {
   const ErrorCase& c = GetParam();
-  const auto error = error_of("stat /x", {c.status, {}, c.body});
+  const auto error = error_of("stat /x", {c.status, {}, c.body}, c.side, "check the URL");
   EXPECT_EQ(error.code, c.code) << error.message;
   EXPECT_NE(error.message.find(c.words), std::string::npos) << error.message;
   EXPECT_EQ(error.message.find("stat /x: "), 0u);
+  EXPECT_EQ(error.message.ends_with("; check the URL"), c.advises == Advises::kYes)
+      << error.message;
 }
 
+constexpr Side kHealth = Side::kHealth, kFiles = Side::kFiles, kServices = Side::kServices;
 const ErrorCase kErrorCases[] = {
-    {"connect_not_found", 404, R"({"code":"not_found","message":"no such file"})",
+    {"connect_not_found", kServices, 404, R"({"code":"not_found","message":"no such file"})",
      ErrorCode::kNotFound, "no such file"},
-    {"connect_exists", 409, R"({"code":"already_exists"})", ErrorCode::kConflict, "already_exists"},
-    {"connect_invalid", 400, R"({"code":"invalid_argument"})", ErrorCode::kInvalid, "invalid"},
-    {"connect_precondition", 400, R"({"code":"failed_precondition"})", ErrorCode::kInvalid, "400"},
-    {"connect_user", 401, R"({"code":"unauthenticated"})", ErrorCode::kDenied, "401"},
-    {"connect_denied", 403, R"({"code":"permission_denied"})", ErrorCode::kDenied, "403"},
-    {"connect_unimplemented", 501, R"({"code":"unimplemented"})", ErrorCode::kInvalid, "501"},
-    {"connect_unavailable", 503, R"({"code":"unavailable"})", ErrorCode::kUnavailable, "503"},
-    {"connect_exhausted", 429, R"({"code":"resource_exhausted"})", ErrorCode::kRateLimited, "429"},
-    {"connect_internal", 500, R"({"code":"internal","message":"a\nb"})", ErrorCode::kUnavailable,
-     "a b"},
-    {"rest_token", 401, R"({"code":401,"message":"unauthorized"})", ErrorCode::kDenied, "401"},
-    {"rest_missing", 404, R"({"code":404,"message":"path not found"})", ErrorCode::kNotFound,
-     "404"},
-    {"rest_folder", 400, R"({"code":400,"message":"is a directory"})", ErrorCode::kInvalid,
+    {"connect_exists", kServices, 409, R"({"code":"already_exists"})", ErrorCode::kConflict,
+     "already_exists"},
+    {"connect_invalid", kServices, 400, R"({"code":"invalid_argument"})", ErrorCode::kInvalid,
+     "invalid"},
+    {"connect_precondition", kServices, 400, R"({"code":"failed_precondition"})",
+     ErrorCode::kInvalid, "400"},
+    {"connect_user", kServices, 401, R"({"code":"unauthenticated"})", ErrorCode::kDenied, "401"},
+    {"connect_denied", kServices, 403, R"({"code":"permission_denied"})", ErrorCode::kDenied,
+     "403"},
+    {"connect_unimplemented", kServices, 501, R"({"code":"unimplemented"})", ErrorCode::kInvalid,
+     "501"},
+    {"connect_unavailable", kServices, 503, R"({"code":"unavailable"})", ErrorCode::kUnavailable,
+     "503"},
+    {"connect_exhausted", kServices, 429, R"({"code":"resource_exhausted"})",
+     ErrorCode::kRateLimited, "429"},
+    {"connect_internal", kServices, 500, R"({"code":"internal","message":"a\nb"})",
+     ErrorCode::kUnavailable, "a b"},
+    {"connect_token", kServices, 401, R"({"code":401,"message":"unauthorized"})",
+     ErrorCode::kDenied, "envd answered 401"},
+    {"connect_protocol", kServices, 415, "", ErrorCode::kInvalid, "envd answered 415"},
+    {"rest_token", kFiles, 401, R"({"code":401,"message":"unauthorized"})", ErrorCode::kDenied,
+     "401"},
+    {"rest_missing", kFiles, 404, R"({"code":404,"message":"path not found"})",
+     ErrorCode::kNotFound, "404"},
+    {"rest_folder", kFiles, 400, R"({"code":400,"message":"is a directory"})", ErrorCode::kInvalid,
      "directory"},
-    {"rest_disk_full", 507, R"({"code":507,"message":"not enough disk"})", ErrorCode::kUnavailable,
-     "not enough disk"},
-    {"edge_not_running", 502,
+    {"rest_disk_full", kFiles, 507, R"({"code":507,"message":"not enough disk"})",
+     ErrorCode::kUnavailable, "not enough disk"},
+    {"edge_not_running", kHealth, 502,
      R"({"sandboxId":"i1","message":"The sandbox was not found","code":502})",
      ErrorCode::kUnavailable, "sandbox i1 is not running"},
-    {"edge_closed_port", 502, R"({"sandboxId":"i1","message":"x","port":49983,"code":502})",
-     ErrorCode::kUnavailable, "port 49983 is closed"},
-    {"edge_unknown_sandbox", 404, R"({"sandboxId":"i1","message":"x","code":404})",
-     ErrorCode::kUnavailable, "not running"},
-    {"edge_traffic_token", 403, R"({"sandboxId":"i1","message":"token","code":403})",
+    {"edge_closed_port", kHealth, 502,
+     R"({"sandboxId":"i1","message":"x","port":49983,"code":502})", ErrorCode::kUnavailable,
+     "port 49983 is closed"},
+    {"edge_unknown_sandbox", kHealth, 404, R"({"sandboxId":"i1","message":"x","code":404})",
+     ErrorCode::kUnavailable, "not running", Advises::kYes},
+    {"edge_bad_address", kHealth, 400, R"({"sandboxId":"","message":"bad port","code":400})",
+     ErrorCode::kUnavailable, "the edge answered 400: sandbox : bad port", Advises::kYes},
+    {"edge_traffic_token", kHealth, 403, R"({"sandboxId":"i1","message":"token","code":403})",
      ErrorCode::kDenied, "token"},
-    {"edge_transition", 409, R"({"sandboxId":"i1","message":"transitioning","code":409})",
-     ErrorCode::kUnavailable, "transitioning"},
-    {"edge_connections", 429, R"({"sandboxId":"i1","message":"many","code":429})",
+    {"edge_transition", kServices, 409,
+     R"({"sandboxId":"i1","message":"transitioning","code":409})", ErrorCode::kUnavailable,
+     "transitioning"},
+    {"edge_connections", kFiles, 429, R"({"sandboxId":"i1","message":"many","code":429})",
      ErrorCode::kRateLimited, "many"},
-    {"stranger_404", 404, "<html>nginx</html>", ErrorCode::kUnavailable, "404"},
-    {"stranger_502", 502, "Bad Gateway", ErrorCode::kUnavailable, "502"},
-    {"stranger_400", 400, "missing header", ErrorCode::kInvalid, "400"},
-    {"unary_type_on_stream", 415, "", ErrorCode::kInvalid, "415"},
+    {"edge_wants_a_header", kHealth, 400, "missing header", ErrorCode::kUnavailable, "400",
+     Advises::kYes},
+    {"edge_in_numbers", kHealth, 400, R"({"code":400,"message":"bad host"})",
+     ErrorCode::kUnavailable, "400 came back: bad host", Advises::kYes},
+    {"control_plane", kServices, 404, R"({"code":404,"message":"no such route"})",
+     ErrorCode::kUnavailable, "404 came back: no such route", Advises::kYes},
+    {"stranger_404", kFiles, 404, "<html>nginx</html>", ErrorCode::kUnavailable, "404",
+     Advises::kYes},
+    {"stranger_redirect", kHealth, 301, "", ErrorCode::kUnavailable, "301", Advises::kYes},
+    {"stranger_login", kHealth, 401, R"({"code":401,"message":"log in"})", ErrorCode::kUnavailable,
+     "401", Advises::kYes},
+    {"stranger_502", kServices, 502, "Bad Gateway", ErrorCode::kUnavailable, "502", Advises::kYes},
+    {"stranger_429", kServices, 429, "slow down", ErrorCode::kRateLimited, "429", Advises::kYes},
 };
 INSTANTIATE_TEST_SUITE_P(All, EnvdError, testing::ValuesIn(kErrorCases),
                          [](const auto& info) { return info.param.name; });
