@@ -108,6 +108,12 @@ class Verbs : public testing::Test {
     ASSERT_TRUE(written) << written.error().message;
   }
 
+  void report_at_the_next_look(const api::Key& key, const char* type, const char* reason) {
+    controller = [=, this, reported = false]() mutable {
+      if (!std::exchange(reported, true)) report(key, type, reason);
+    };
+  }
+
   base::FakeClock clock_;
   base::TemporaryFolder folder_;
   fs::path manifests_ = folder_ / "manifests", state_ = folder_ / "state";
@@ -168,10 +174,7 @@ TEST_F(Verbs, GetWarnsOfManifestsThatAreBroken) {
 
 TEST_F(Verbs, WatchPrintsTheHeadingsOnceAndThenEachChange) {
   looks_left_ = 5;
-  bool reported = false;
-  controller = [&] {
-    if (!std::exchange(reported, true)) report(demo_, "Ready", "Running");
-  };
+  report_at_the_next_look(demo_, "Ready", "Running");
   EXPECT_EQ(type({"get", "-w"}), kDone);
   const auto lines = base::split(out_.str(), '\n');
   ASSERT_EQ(lines.size(), 4u) << out_.str();
@@ -185,10 +188,7 @@ TEST_F(Verbs, WatchKeepsEachColumnWhereItWas) {
   put("two.yaml", kTwo);  // Its first name is longer than the one that changes.
   scan();
   looks_left_ = 5;
-  bool reported = false;
-  controller = [&] {
-    if (!std::exchange(reported, true)) report(demo_, "Ready", "Running");
-  };
+  report_at_the_next_look(demo_, "Ready", "Running");
   EXPECT_EQ(type({"get", "-w"}), kDone);
   const auto lines = base::split(out_.str(), '\n');
   ASSERT_EQ(lines.size(), 5u) << out_.str();

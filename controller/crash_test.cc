@@ -593,10 +593,16 @@ TEST(CrashTest, NoticesASecondSandboxWhenNothingSettles) {
   EXPECT_EQ(world.cloud().live().size(), 1u) << "the sweep ends the surplus one";
 }
 
-TEST(CrashTest, ALateCreateIsWaitedFor) {  // I-AMBIG
-  World world(Weather{});
+// A create was sent, and comes true a minute later.
+void begin_with_a_late_create(World& world) {
   world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 60s});
   world.declare("Running");
+  world.run_until("a create", [&] { return world.cloud().count(e2b::Operation::kCreate) > 0; });
+}
+
+TEST(CrashTest, ALateCreateIsWaitedFor) {  // I-AMBIG
+  World world(Weather{});
+  begin_with_a_late_create(world);
   world.run_until("Ready", [&] { return world.ready(); });
   world.pass(5min);
   EXPECT_EQ(world.cloud().total_created(), 1u);
@@ -604,9 +610,7 @@ TEST(CrashTest, ALateCreateIsWaitedFor) {  // I-AMBIG
 
 TEST(CrashTest, DeletingWhileACreateIsOutLeavesNothing) {  // I-DELRACE
   World world(Weather{});
-  world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 60s});
-  world.declare("Running");
-  world.run_until("a create", [&] { return world.cloud().count(e2b::Operation::kCreate) > 0; });
+  begin_with_a_late_create(world);
   world.remove();
   world.run_until("gone", [&] { return world.gone(); });
   world.pass(5min);
@@ -631,9 +635,7 @@ TEST(CrashTest, DeletingWhatNoLookHasShownYetLeavesNothing) {  // I-DEL
 
 TEST(CrashTest, ALostStateFolderWaitsForTheCreatesThatItMayHaveSent) {  // I-AMBIG
   World world(Weather{});
-  world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 60s});
-  world.declare("Running");
-  world.run_until("a create", [&] { return world.cloud().count(e2b::Operation::kCreate) > 0; });
+  begin_with_a_late_create(world);
   world.lose_state();
   world.run_until("Ready", [&] { return world.ready(); });
   world.pass(10min);

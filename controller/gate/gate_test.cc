@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -16,6 +17,33 @@ using namespace std::chrono_literals;
 
 class GateTest : public testing::Test {
  protected:
+  // The order in which the calls of a crowd pass, all of which wait for the gate's only place
+  // before it is free.
+  std::vector<e2b::Operation> order_of(const std::vector<std::function<void(Gate&)>>& crowd,
+                                       GateOptions options) {
+    options.in_flight_max = 1;
+    Gate gate(cloud_, clock_, options);
+    std::latch begun(1), go(1);
+    std::vector<e2b::Operation> order;
+    cloud_->before([&](e2b::Operation operation, const std::string&) {
+      if (operation != e2b::Operation::kList) return order.push_back(operation);
+      begun.count_down();
+      go.wait();
+    });
+    {
+      std::jthread first([&] { (void)gate.as(Priority::kPoll).list({}, {}); });
+      begun.wait();
+      std::vector<std::jthread> waiting;
+      for (const auto& call : crowd) {
+        waiting.emplace_back([&] { call(gate); });
+        while (gate.stats().waiting < waiting.size()) std::this_thread::yield();
+      }
+      go.count_down();
+    }
+    cloud_->before({});
+    return order;
+  }
+
   base::FakeClock clock_;
   std::shared_ptr<e2b::FakeCloud> cloud_ = std::make_shared<e2b::FakeCloud>(clock_);
   Gate gate_{cloud_, clock_};
@@ -49,57 +77,21 @@ TEST_F(GateTest, LetsAQuotaHoldBackCreatesOnlyAndAKillFreeThem) {  // I-429Q
   EXPECT_TRUE(gate_.as(Priority::kCreate).create({.template_id = "base"}, {}));
 }
 
+void get(Gate& gate) { (void)gate.as(Priority::kPoll).get("sb-1", {}); }
+void kill(Gate& gate) { (void)gate.as(Priority::kDelete).kill("sb-9", {}); }
+void create(Gate& gate) { (void)gate.as(Priority::kCreate).create({.template_id = "b"}, {}); }
+void extend(Gate& gate) { (void)gate.as(Priority::kHeartbeat).extend("sb-1", 60s, {}); }
+
+using enum e2b::Operation;
+
 TEST_F(GateTest, LetsTheMoreUrgentGoFirst) {
-  Gate gate(cloud_, clock_, {.in_flight_max = 1});
-  const auto id = cloud_->plant({.template_id = "base"});
-  std::latch begun(1), go(1);
-  std::vector<e2b::Operation> order;
-  cloud_->before([&](e2b::Operation operation, const std::string&) {
-    if (operation == e2b::Operation::kList) {
-      begun.count_down();
-      go.wait();
-    } else {
-      order.push_back(operation);
-    }
-  });
-  {
-    std::jthread first([&] { (void)gate.as(Priority::kPoll).list({}, {}); });
-    begun.wait();
-    std::jthread poll([&] { (void)gate.as(Priority::kPoll).get(id, {}); });
-    while (gate.stats().waiting < 1) std::this_thread::yield();
-    std::jthread extend([&] { (void)gate.as(Priority::kHeartbeat).extend(id, 60s, {}); });
-    while (gate.stats().waiting < 2) std::this_thread::yield();
-    go.count_down();
-  }
-  EXPECT_EQ(order, (std::vector{e2b::Operation::kExtend, e2b::Operation::kGet}));
+  EXPECT_EQ(order_of({get, extend}, {}), (std::vector{kExtend, kGet}));
 }
 
 TEST_F(GateTest, LetsAFloodOfTheMoreUrgentStarveNobody) {
-  Gate gate(cloud_, clock_, {.in_flight_max = 1, .passed_over_max = 3});
-  const auto id = cloud_->plant({.template_id = "base"});
-  std::latch begun(1), go(1);
-  std::vector<e2b::Operation> order;
-  cloud_->before([&](e2b::Operation operation, const std::string&) {
-    if (operation == e2b::Operation::kList) {
-      begun.count_down();
-      go.wait();
-    } else {
-      order.push_back(operation);
-    }
-  });
-  {
-    std::jthread first([&] { (void)gate.as(Priority::kPoll).list({}, {}); });
-    begun.wait();
-    std::vector<std::jthread> flood;
-    for (int i = 0; i < 8; ++i)
-      flood.emplace_back([&] { (void)gate.as(Priority::kDelete).kill("sb-9", {}); });
-    std::jthread poll([&] { (void)gate.as(Priority::kPoll).get(id, {}); });
-    std::jthread create([&] { (void)gate.as(Priority::kCreate).create({.template_id = "b"}, {}); });
-    while (gate.stats().waiting < 10) std::this_thread::yield();
-    go.count_down();
-  }
-  using enum e2b::Operation;
-  EXPECT_EQ(order,
+  std::vector<std::function<void(Gate&)>> crowd(8, kill);
+  crowd.insert(crowd.end(), {get, create});
+  EXPECT_EQ(order_of(crowd, {.passed_over_max = 3}),
             (std::vector{kKill, kKill, kKill, kCreate, kGet, kKill, kKill, kKill, kKill, kKill}));
 }
 

@@ -20,6 +20,10 @@ Wait wait(std::string_view reason, std::string why, base::Milliseconds again = k
   return Wait{std::string(reason), std::move(why), again};
 }
 
+Wait stalled(std::string_view reason, std::string why) {
+  return {std::string(reason), std::move(why), base::Milliseconds(0), true};
+}
+
 // A step that may fail again waits out its delay first, unless the resource has changed since.
 Action unless_held(const Observation& seen, Action action) {
   const HeldBack& held = seen.memory.held;
@@ -28,11 +32,7 @@ Action unless_held(const Observation& seen, Action action) {
   if (held.failures == 0 || !same) return action;
   // After another step's failure a look is what tells how things stand.
   if (std::holds_alternative<Look>(action) && held.step != "Look") return action;
-  if (held.for_good) {
-    Wait stalled = wait(held.reason, held.why.message, base::Milliseconds(0));
-    stalled.stalled = true;
-    return stalled;
-  }
+  if (held.for_good) return stalled(held.reason, held.why.message);
   if (seen.now < held.until) return wait(held.reason, held.why.message, held.until - seen.now);
   return action;
 }
@@ -192,22 +192,13 @@ Action tend(const Observation& seen, const e2b::SandboxInfo& info) {
 Action keep_alive(const Observation& seen) {
   if (seen.wanted.status.sandbox_id.empty()) return bring_to_life(seen);
   if (const auto* found = std::get_if<Found>(&seen.actual)) return tend(seen, found->info);
-  if (std::holds_alternative<Foreign>(seen.actual)) {
-    Wait conflict = wait(api::reason::kNameConflict,
-                         "the E2B sandbox " + seen.wanted.status.sandbox_id +
-                             " does not carry this Sandbox's UID; it is left alone",
-                         base::Milliseconds(0));
-    conflict.stalled = true;
-    return conflict;
-  }
-  if (std::holds_alternative<ProvenAbsent>(seen.actual)) {
-    Wait lost = wait(api::reason::kLost,
-                     "the E2B sandbox " + seen.wanted.status.sandbox_id +
-                         " no longer exists; delete this Sandbox and make another",
-                     base::Milliseconds(0));
-    lost.stalled = true;
-    return lost;
-  }
+  const std::string bound = "the E2B sandbox " + seen.wanted.status.sandbox_id;
+  if (std::holds_alternative<Foreign>(seen.actual))
+    return stalled(api::reason::kNameConflict,
+                   bound + " does not carry this Sandbox's UID; it is left alone");
+  if (std::holds_alternative<ProvenAbsent>(seen.actual))
+    return stalled(api::reason::kLost,
+                   bound + " no longer exists; delete this Sandbox and make another");
   return look_for_bound(seen);
 }
 

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "libs/aio/http_server.h"
+#include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
 
 namespace aio {
@@ -77,6 +78,10 @@ struct Site {
     if (!forwarded && forwarded.error().code == base::ErrorCode::kUnavailable)
       EXPECT_TRUE(co_await exchange->reply({.status = 502, .body = "nobody there"}));
   }
+  void answers(const std::string& request, const std::string& expected) {
+    testing::run(loop, testing::say_and_hear(port, request, expected));
+  }
+
   Loop loop;
   Behind behind;
   HttpServer server;
@@ -85,7 +90,12 @@ struct Site {
   std::weak_ptr<HttpExchange> current;
 };
 
-Task<int> forwards_fields(Site& site) {
+void tell(Task<> (*story)(Site&)) {
+  Site site;
+  testing::run(site.loop, story(site));
+}
+
+Task<> forwards_fields(Site& site) {
   auto peer = co_await dial(site.port);
   co_await say(peer,
                "POST /x HTTP/1.1\r\nHost: box\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\n"
@@ -96,15 +106,14 @@ Task<int> forwards_fields(Site& site) {
             HasSubstr("Content-Length=4"), Not(HasSubstr("X-Mine")), Not(HasSubstr("trailers"))));
   co_await say(peer, "GET /y HTTP/1.1\r\nHost: box\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(co_await hear_all(peer), AllOf(HasSubstr("200 OK"), HasSubstr("<end>")));
-  co_return 0;
 }
 TEST(Forward, CarriesWhatConcernsBothEnds) {
   Site site;
-  site.loop.run(forwards_fields(site));
+  testing::run(site.loop, forwards_fields(site));
   EXPECT_EQ(site.outcome, "done");
 }
 
-Task<int> flushes_pieces(Site& site) {
+Task<> flushes_pieces(Site& site) {
   auto peer = co_await dial(site.port);
   co_await say(peer,
                "POST /x HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nping\r\n");
@@ -112,12 +121,8 @@ Task<int> flushes_pieces(Site& site) {
       << "the first piece comes back before the second is sent";
   co_await say(peer, "4\r\npong\r\n0\r\n\r\n");
   EXPECT_THAT(co_await hear_until(peer, "0\r\n\r\n"), HasSubstr("4\r\npong\r\n"));
-  co_return 0;
 }
-TEST(Forward, FlushesEachPieceBothWays) {
-  Site site;
-  site.loop.run(flushes_pieces(site));
-}
+TEST(Forward, FlushesEachPieceBothWays) { tell(flushes_pieces); }
 
 Task<> upload(std::shared_ptr<Stream> peer, std::size_t bytes) {
   const std::string piece(1u << 20, '\x01');
@@ -127,7 +132,7 @@ Task<> upload(std::shared_ptr<Stream> peer, std::size_t bytes) {
   for (std::size_t sent = 0; sent < bytes; sent += piece.size())
     EXPECT_TRUE((co_await peer->write(piece)).ok());
 }
-Task<int> carries_much(Site& site) {
+Task<> carries_much(Site& site) {
   constexpr std::size_t kBytes = 16u << 20;
   auto peer = co_await dial(site.port);
   TaskGroup group(site.loop.executor());
@@ -135,67 +140,51 @@ Task<int> carries_much(Site& site) {
   const std::string all = co_await hear_all(peer);
   EXPECT_EQ(std::count(all.begin(), all.end(), '\x01'), static_cast<std::ptrdiff_t>(kBytes));
   co_await group.wait();
-  co_return 0;
 }
-TEST(Forward, CarriesMoreThanItsBuffersHold) {
-  Site site;
-  site.loop.run(carries_much(site));
-}
+TEST(Forward, CarriesMoreThanItsBuffersHold) { tell(carries_much); }
 
-Task<int> hears(Site& site, std::string request, std::string expected) {
-  auto peer = co_await dial(site.port);
-  co_await say(peer, request);
-  EXPECT_THAT(co_await hear_all(peer), HasSubstr(expected));
-  co_return 0;
-}
 TEST(Forward, LeavesTheReplyToItsCallerWhenUpstreamBreaks) {
   Site site;
-  site.loop.run(hears(site, "GET /drop HTTP/1.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 502"));
+  site.answers("GET /drop HTTP/1.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 502");
 }
 TEST(Forward, BreaksAReplyThatUpstreamBroke) {
   Site site;
-  site.loop.run(hears(site, "GET /drop-late HTTP/1.1\r\n\r\n", "half\r\n<broken>"));
+  site.answers("GET /drop-late HTTP/1.1\r\n\r\n", "half\r\n<broken>");
 }
 TEST(Forward, PassesAReplyThatComesBeforeTheBody) {
   Site site;
-  site.loop.run(
-      hears(site, "POST /early HTTP/1.1\r\nContent-Length: 10000000\r\n\r\nstart", "no need"));
+  site.answers("POST /early HTTP/1.1\r\nContent-Length: 10000000\r\n\r\nstart", "no need");
 }
 TEST(Forward, PassesAHeadReply) {
   Site site;
-  site.loop.run(hears(site, "HEAD /x HTTP/1.1\r\nConnection: close\r\n\r\n", "\r\n\r\n<end>"));
+  site.answers("HEAD /x HTTP/1.1\r\nConnection: close\r\n\r\n", "\r\n\r\n<end>");
 }
 
 Task<> until(bool& flag) {
   while (!flag) co_await sleep_for(milliseconds(1));
 }
-Task<int> tells_upstream(Site& site) {
+Task<> tells_upstream(Site& site) {
   auto peer = co_await dial(site.port);
   co_await say(peer, "GET /hang HTTP/1.1\r\nHost: b\r\n\r\n");
   while (site.current.expired()) co_await sleep_for(milliseconds(1));
   peer->close();
   EXPECT_EQ(co_await race(until(site.behind.left), sleep_for(kPatience)), 0);
-  co_return 0;
 }
 TEST(Forward, TellsUpstreamThatThePeerLeft) {
   Site site;
-  site.loop.run(tells_upstream(site));
+  testing::run(site.loop, tells_upstream(site));
   EXPECT_EQ(site.outcome, "Cancelled");
 }
 
-Task<int> cuts(Site& site) {
+Task<> cuts(Site& site) {
   auto peer = co_await dial(site.port);
   co_await say(peer,
                "POST /x HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nping\r\n");
   EXPECT_THAT(co_await hear_until(peer, "ping"), HasSubstr("200 OK"));
   site.current.lock()->abort();
   EXPECT_THAT(co_await hear_all(peer), HasSubstr("<broken>"));
-  co_return 0;
 }
-TEST(Forward, CutsWhenTold) {
-  Site site;
-  site.loop.run(cuts(site));
-}
+TEST(Forward, CutsWhenTold) { tell(cuts); }
 
 Task<> speak_other_protocol(std::shared_ptr<Stream> upstream) {
   EXPECT_THAT(co_await hear_until(upstream, "\r\n\r\n"),
@@ -215,7 +204,7 @@ Task<> forward_once(std::shared_ptr<HttpExchange> exchange, std::shared_ptr<Stre
   EXPECT_TRUE(co_await exchange->forward(upstream));
 }
 
-Task<int> upgrades(Executor executor) {
+Task<> upgrades(Executor executor) {
   int ends[2];
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   auto near = Stream::over(executor, base::Fd(ends[0]));
@@ -234,11 +223,10 @@ Task<int> upgrades(Executor executor) {
   peer->close_write();
   EXPECT_EQ(co_await hear_all(peer), "bye<end>");
   co_await group.wait();
-  co_return 0;
 }
 TEST(Forward, CarriesAnUpgradedConnectionAsItIs) {
   Loop loop;
-  loop.run(upgrades(loop.executor()));
+  testing::run(loop, upgrades(loop.executor()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "libs/aio/http_client.h"
+#include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
 
 namespace aio {
@@ -24,6 +25,9 @@ struct Site {
     port = *server.listen("127.0.0.1", 0);
   }
   ~Site() { server.stop(); }
+  void answers(const std::string& text, const std::string& expected) {
+    testing::run(loop, testing::say_and_hear(port, text, expected));
+  }
 
   HttpServer::Handler handler() {
     return [this](std::shared_ptr<HttpExchange> exchange) { return handle(*this, exchange); };
@@ -75,7 +79,12 @@ Task<> Site::handle(Site& site, std::shared_ptr<HttpExchange> exchange) {
   }
 }
 
-Task<int> keeps_alive(Site& site) {
+void tell(Task<> (*story)(Site&), HttpLimits limits = {}) {
+  Site site(limits);
+  testing::run(site.loop, story(site));
+}
+
+Task<> keeps_alive(Site& site) {
   auto peer = co_await dial(site.port);
   co_await say(peer, "POST /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
   EXPECT_THAT(co_await hear_until(peer, "hello"),
@@ -85,14 +94,10 @@ Task<int> keeps_alive(Site& site) {
       "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde"
       "\r\n0\r\n\r\nGET /d HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(co_await hear_all(peer), AllOf(HasSubstr("abcde"), HasSubstr("X-Path: /d")));
-  co_return 0;
 }
-TEST(HttpServer, KeepsAConnectionForTheNextRequest) {
-  Site site;
-  site.loop.run(keeps_alive(site));
-}
+TEST(HttpServer, KeepsAConnectionForTheNextRequest) { tell(keeps_alive); }
 
-Task<int> replies_chunked(Site& site) {
+Task<> replies_chunked(Site& site) {
   auto peer = co_await dial(site.port);
   co_await say(peer, "GET /count HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(co_await hear_until(peer, "0\r\n\r\n"),
@@ -101,14 +106,10 @@ Task<int> replies_chunked(Site& site) {
   auto old = co_await dial(site.port);
   co_await say(old, "GET /count HTTP/1.0\r\n\r\n");
   EXPECT_THAT(co_await hear_all(old), HasSubstr("\r\n\r\nonetwothree<end>"));
-  co_return 0;
 }
-TEST(HttpServer, RepliesInChunks) {
-  Site site;
-  site.loop.run(replies_chunked(site));
-}
+TEST(HttpServer, RepliesInChunks) { tell(replies_chunked); }
 
-Task<int> continues_when_read(Site& site) {
+Task<> continues_when_read(Site& site) {
   auto peer = co_await dial(site.port);
   co_await say(peer,
                "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -121,67 +122,58 @@ Task<int> continues_when_read(Site& site) {
       "POST /refuse HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_THAT(co_await hear_all(refused),
               AllOf(HasSubstr("HTTP/1.1 403"), HasSubstr("Connection: close")));
-  co_return 0;
 }
-TEST(HttpServer, AsksForABodyOnlyWhenItIsRead) {
-  Site site;
-  site.loop.run(continues_when_read(site));
-}
+TEST(HttpServer, AsksForABodyOnlyWhenItIsRead) { tell(continues_when_read); }
 
-Task<int> refuses(Site& site, std::string text, std::string status) {
-  auto peer = co_await dial(site.port);
-  co_await say(peer, text);
-  EXPECT_THAT(co_await hear_all(peer), HasSubstr(status));
-  co_return 0;
-}
 TEST(HttpServer, RefusesAHeadThatIsTooLarge) {
   Site site({.head_bytes_max = 1024});
-  site.loop.run(
-      refuses(site, "GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n", "HTTP/1.1 431"));
+  site.answers("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n", "HTTP/1.1 431");
 }
 TEST(HttpServer, RefusesWhatIsNotHttp) {
   Site site;
-  site.loop.run(refuses(site, "once upon a time\r\n\r\n", "HTTP/1.1 400"));
+  site.answers("once upon a time\r\n\r\n", "HTTP/1.1 400");
 }
 TEST(HttpServer, RefusesAHeadThatTakesTooLong) {
   Site site({.head_timeout = milliseconds(20)});
-  site.loop.run(refuses(site, "GET / HTTP/1.1\r\nHo", "HTTP/1.1 408"));
+  site.answers("GET / HTTP/1.1\r\nHo", "HTTP/1.1 408");
 }
 TEST(HttpServer, ClosesAConnectionThatIsIdleTooLong) {
   Site site({.idle_timeout = milliseconds(20)});
-  site.loop.run(refuses(site, "", "<end>"));
-  site.loop.run(refuses(site, "GET / HTTP/1.1\r\n\r\n", "<end>"));
+  site.answers("", "<end>");
+  site.answers("GET / HTTP/1.1\r\n\r\n", "<end>");
 }
 TEST(HttpServer, ClosesAConnectionThatNeverSaysAnything) {
   Site site({.head_timeout = milliseconds(20)});
-  site.loop.run(refuses(site, "", "<end>"));
+  site.answers("", "<end>");
 }
 TEST(HttpServer, RefusesABodyLargerThanItsHandlerWants) {
   Site site;
-  site.loop.run(refuses(site, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n",
-                        "HTTP/1.1 413"));
+  site.answers("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n", "HTTP/1.1 413");
 }
 TEST(HttpServer, AnswersForAHandlerThatDoesNot) {
   Site site;
-  site.loop.run(refuses(site, "GET /silent HTTP/1.0\r\n\r\n", "HTTP/1.1 500"));
+  site.answers("GET /silent HTTP/1.0\r\n\r\n", "HTTP/1.1 500");
   EXPECT_EQ(site.seen, std::vector<std::string>{"silent"});
 }
 TEST(HttpServer, BreaksTheConnectionWhenTold) {
   Site site;
-  site.loop.run(refuses(site, "GET /lost HTTP/1.1\r\n\r\n", "<broken>"));
+  site.answers("GET /lost HTTP/1.1\r\n\r\n", "<broken>");
 }
 TEST(HttpServer, BreaksAReplyThatIsNotWhole) {
   Site site;
-  site.loop.run(refuses(site, "GET /broken HTTP/1.1\r\n\r\n", "half\r\n<broken>"));
+  site.answers("GET /broken HTTP/1.1\r\n\r\n", "half\r\n<broken>");
 }
 
-Task<int> bounds_connections(Site& site) {
-  auto first = co_await dial(site.port);
-  auto second = co_await dial(site.port);
-  for (const auto& peer : {first, second}) {
-    co_await say(peer, "GET /watch HTTP/1.1\r\n\r\n");
-    EXPECT_THAT(co_await hear_until(peer, "watching"), HasSubstr("200"));
-  }
+Task<std::shared_ptr<Stream>> watch(Site& site) {
+  auto peer = co_await dial(site.port);
+  co_await say(peer, "GET /watch HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(co_await hear_until(peer, "watching"), HasSubstr("watching"));
+  co_return peer;
+}
+
+Task<> bounds_connections(Site& site) {
+  auto first = co_await watch(site);
+  auto second = co_await watch(site);
   auto third = co_await dial(site.port);
   EXPECT_THAT(co_await hear_all(third), HasSubstr("HTTP/1.1 503"));
   first->close();
@@ -190,45 +182,29 @@ Task<int> bounds_connections(Site& site) {
     co_await say(next, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
     if ((co_await hear_all(next)).find("200 OK") != std::string::npos) break;
   }
-  co_return 0;
 }
-TEST(HttpServer, BoundsItsConnections) {
-  Site site({.connections_max = 2});
-  site.loop.run(bounds_connections(site));
-}
+TEST(HttpServer, BoundsItsConnections) { tell(bounds_connections, {.connections_max = 2}); }
 
 Task<> until_seen(Site& site) {
   while (site.seen.empty()) co_await sleep_for(milliseconds(1));
 }
-Task<int> sees_disconnect(Site& site) {
-  auto peer = co_await dial(site.port);
-  co_await say(peer, "GET /watch HTTP/1.1\r\n\r\n");
-  EXPECT_THAT(co_await hear_until(peer, "watching"), HasSubstr("watching"));
+Task<> sees_disconnect(Site& site) {
+  auto peer = co_await watch(site);
   peer->close();
   EXPECT_EQ(co_await race(until_seen(site), sleep_for(kPatience)), 0);
   EXPECT_EQ(site.seen, std::vector<std::string>{"left"});
-  co_return 0;
 }
-TEST(HttpServer, SeesThatThePeerLeft) {
-  Site site;
-  site.loop.run(sees_disconnect(site));
-}
+TEST(HttpServer, SeesThatThePeerLeft) { tell(sees_disconnect); }
 
-Task<int> stops(Site& site) {
-  auto peer = co_await dial(site.port);
-  co_await say(peer, "GET /watch HTTP/1.1\r\n\r\n");
-  EXPECT_THAT(co_await hear_until(peer, "watching"), HasSubstr("watching"));
+Task<> stops(Site& site) {
+  auto peer = co_await watch(site);
   site.server.stop();
   EXPECT_THAT(co_await hear_all(peer), HasSubstr("<broken>"));
   EXPECT_EQ(co_await dial(site.port), nullptr);
-  co_return 0;
 }
-TEST(HttpServer, ClosesAllWhenStopped) {
-  Site site;
-  site.loop.run(stops(site));
-}
+TEST(HttpServer, ClosesAllWhenStopped) { tell(stops); }
 
-Task<int> client_talks(Site& site) {
+Task<> client_talks(Site& site) {
   auto peer = co_await dial(site.port);
   HttpRequest question{.method = "POST", .target = "/x", .body = "ping"};
   const auto reply = co_await exchange(peer, question, kPatience);
@@ -241,12 +217,8 @@ Task<int> client_talks(Site& site) {
   auto slow = co_await dial(site.port);
   HttpRequest watch{.target = "/watch"};
   EXPECT_FALSE(co_await exchange(slow, watch, milliseconds(20)));
-  co_return 0;
 }
-TEST(HttpClient, AsksOnceAndReadsTheWholeReply) {
-  Site site;
-  site.loop.run(client_talks(site));
-}
+TEST(HttpClient, AsksOnceAndReadsTheWholeReply) { tell(client_talks); }
 
 TEST(HttpHead, DecodesPathAndQuery) {
   const HttpHead head{

@@ -1,7 +1,6 @@
 #include "libs/manifests/edit.h"
 
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
@@ -13,16 +12,17 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 
-struct EditCase {
-  const char* name;
-  const char* before;
-  Json value;
-  const char* after;  // Null: refused.
-  const char* why = "";
-};
+base::Result<std::string> set_state(const char* text, const Json& value) {
+  return edit_scalar(text, 0, {"spec", "desiredState"}, value);
+}
 
 TEST(EditScalar, ChangesOneValueAndNothingElse) {
-  const EditCase kCases[] = {
+  struct {
+    const char* name;
+    const char* before;
+    Json value;
+    const char* after;
+  } const kCases[] = {
       {"plain, with comments", "# head\nspec:\n  # about\n  desiredState: Running # now\n  z: 1\n",
        "Paused", "# head\nspec:\n  # about\n  desiredState: Paused # now\n  z: 1\n"},
       {"double quotes", "spec:\n  desiredState: \"Run\\\"ning\"  # x\n", "Paused",
@@ -52,54 +52,48 @@ TEST(EditScalar, ChangesOneValueAndNothingElse) {
        "spec:\n  # first\n  desiredState: Paused\n  template:\n    id: base\n"},
       {"added, windows lines", "spec:\r\n  a: 1\r\n", "Paused",
        "spec:\r\n  desiredState: Paused\r\n  a: 1\r\n"},
-      {"alias", "x: &a Running\nspec:\n  desiredState: *a\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it is an alias; edit the file by hand"},
-      {"anchor", "spec:\n  desiredState: &a Running\n  other: *a\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it has an anchor or a tag; edit the file by hand"},
-      {"tag", "spec:\n  desiredState: !!str Running\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it has an anchor or a tag; edit the file by hand"},
-      {"block text", "spec:\n  desiredState: |\n    Running\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it is a block of text; edit the file by hand"},
-      {"several lines", "spec:\n  desiredState: \"Run\n    ning\"\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it stands on several lines; edit the file by hand"},
-      {"plain over several lines", "spec:\n  desiredState: Run\n    ning\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: the text around it would read differently; edit "
-       "the "
-       "file by hand"},
-      {"merge", "b: &b {desiredState: Running}\nspec:\n  <<: *b\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it comes from an alias or a merge; edit the file "
-       "by "
-       "hand"},
-      {"inside an alias", "b: &b {desiredState: Running}\nspec: *b\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it comes from an alias or a merge; edit the file "
-       "by "
-       "hand"},
-      {"mapping", "spec:\n  desiredState: {a: 1}\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: it is no single value; edit the file by hand"},
-      {"nothing to add to", "a: 1\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: there is no mapping to add it to; edit the file by "
-       "hand"},
-      {"flow mapping to add to", "spec: {a: 1}\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: the mapping does not stand on lines of its own; "
-       "edit "
-       "the file by hand"},
-      {"empty mapping to add to", "spec: {}\n", "Paused", nullptr,
-       "cannot edit spec.desiredState in place: the mapping is empty; edit the file by hand"},
-      {"twice", "spec:\n  desiredState: A\n  desiredState: B\n", "Paused", nullptr,
-       "the manifest:3:3: spec.desiredState: the key stands twice in one mapping; keep one of the "
-       "two"},
   };
-  for (const EditCase& each : kCases) {
+  for (const auto& each : kCases) {
     SCOPED_TRACE(each.name);
-    const auto edited = edit_scalar(each.before, 0, {"spec", "desiredState"}, each.value);
-    if (each.after) {
-      ASSERT_TRUE(edited) << edited.error().message;
-      EXPECT_EQ(*edited, each.after);
-    } else {
-      ASSERT_FALSE(edited) << *edited;
-      EXPECT_EQ(edited.error().message, each.why);
-    }
+    const auto edited = set_state(each.before, each.value);
+    ASSERT_TRUE(edited) << edited.error().message;
+    EXPECT_EQ(*edited, each.after);
   }
+}
+
+TEST(EditScalar, SaysWhyItCannot) {
+  struct {
+    const char* name;
+    const char* text;
+    std::string why;
+  } const kCases[] = {
+      {"alias", "x: &a Running\nspec:\n  desiredState: *a\n", "it is an alias"},
+      {"anchor", "spec:\n  desiredState: &a Running\n  other: *a\n", "it has an anchor or a tag"},
+      {"tag", "spec:\n  desiredState: !!str Running\n", "it has an anchor or a tag"},
+      {"block text", "spec:\n  desiredState: |\n    Running\n", "it is a block of text"},
+      {"several lines", "spec:\n  desiredState: \"Run\n    ning\"\n", "it stands on several lines"},
+      {"plain over several lines", "spec:\n  desiredState: Run\n    ning\n",
+       "the text around it would read differently"},
+      {"merge", "b: &b {desiredState: Running}\nspec:\n  <<: *b\n",
+       "it comes from an alias or a merge"},
+      {"inside an alias", "b: &b {desiredState: Running}\nspec: *b\n",
+       "it comes from an alias or a merge"},
+      {"mapping", "spec:\n  desiredState: {a: 1}\n", "it is no single value"},
+      {"nothing to add to", "a: 1\n", "there is no mapping to add it to"},
+      {"flow mapping to add to", "spec: {a: 1}\n",
+       "the mapping does not stand on lines of its own"},
+      {"empty mapping to add to", "spec: {}\n", "the mapping is empty"},
+  };
+  for (const auto& each : kCases) {
+    SCOPED_TRACE(each.name);
+    const auto edited = set_state(each.text, "Paused");
+    ASSERT_FALSE(edited) << *edited;
+    EXPECT_EQ(edited.error().message,
+              "cannot edit spec.desiredState in place: " + each.why + "; edit the file by hand");
+  }
+  EXPECT_EQ(set_state("spec:\n  desiredState: A\n  desiredState: B\n", "Paused").error().message,
+            "the manifest:3:3: spec.desiredState: the key stands twice in one mapping; keep one of "
+            "the two");
 }
 
 TEST(EditScalar, FindsItsDocumentAndListItems) {
@@ -114,6 +108,8 @@ TEST(EditScalar, FindsItsDocumentAndListItems) {
   EXPECT_FALSE(edit_scalar(text, 0, {"a"}, Json::array()));
 }
 
+fs::perms mode_of(const fs::path& path) { return fs::status(path).permissions(); }
+
 TEST(EditScalarInFile, KeepsModeAndLink) {
   const base::TemporaryFolder folder;
   ASSERT_TRUE(base::write_file_atomically(folder.path() / "real.yaml", "a: 1 # one\n", 0640));
@@ -122,9 +118,7 @@ TEST(EditScalarInFile, KeepsModeAndLink) {
   ASSERT_TRUE(edited) << edited.error().message;
   EXPECT_TRUE(fs::is_symlink(folder.path() / "link.yaml"));
   EXPECT_EQ(*base::read_file(folder.path() / "real.yaml"), "a: 2 # one\n");
-  struct stat found{};
-  ASSERT_EQ(::stat((folder.path() / "real.yaml").c_str(), &found), 0);
-  EXPECT_EQ(found.st_mode & 07777, 0640u);
+  EXPECT_EQ(mode_of(folder.path() / "real.yaml"), fs::perms(0640));
 }
 
 constexpr const char* kSandbox =
@@ -161,9 +155,7 @@ TEST(ApplyManifest, KeepsASecretFromOthers) {
   ASSERT_TRUE(
       apply_manifest(folder.path(), "s.yaml",
                      "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData: {a: b}\n"));
-  struct stat found{};
-  ASSERT_EQ(::stat((folder.path() / "s.yaml").c_str(), &found), 0);
-  EXPECT_EQ(found.st_mode & 07777, 0600u);
+  EXPECT_EQ(mode_of(folder.path() / "s.yaml"), fs::perms(0600));
 }
 
 }  // namespace

@@ -60,6 +60,36 @@ struct Slot {
 aio::Task<> keep(aio::Task<Outcome<base::Done>> task, Slot& slot) {
   slot.outcome.emplace(co_await std::move(task));
 }
+// Calls that are under way because the host holds back what they need of it.
+class UnderWay {
+ public:
+  UnderWay(World& world, std::string held)
+      : world_(world), held_(std::move(held)), group_(world.loop.executor()) {
+    world.host.hold(held_);
+  }
+  // Goes as far as it can.
+  aio::Task<> begin(aio::Task<Outcome<base::Done>> call, Slot& slot) {
+    group_.spawn(keep(std::move(call), slot));
+    co_await settle();
+  }
+  aio::Task<> finish() {
+    world_.host.release(held_);
+    co_await group_.wait();
+  }
+  void cancel() { group_.cancel(); }
+  // As when the server dies.
+  aio::Task<> cut_off() {
+    cancel();
+    co_await group_.wait();
+    world_.host.release(held_);
+  }
+
+ private:
+  World& world_;
+  const std::string held_;
+  aio::TaskGroup group_;
+};
+
 aio::Task<Outcome<base::Done>> connect_only(World& world, std::string id, std::int64_t timeout) {
   ConnectRequest request{.timeout_seconds = timeout};
   CO_CHECK_OK(co_await world.fleet->connect("red", id, request));
@@ -92,18 +122,15 @@ TEST(Fleet, MakesASandboxOfOneTeam) {
 }
 
 aio::Task<> hides_starting(World& world) {
-  world.host.hold("init");
-  aio::TaskGroup group(world.loop.executor());
+  UnderWay calls(world, "init");
   Slot slot;
-  group.spawn(keep(create_only(world), slot));
-  co_await settle();
+  co_await calls.begin(create_only(world), slot);
   EXPECT_EQ(world.host.boxes.size(), 1u);
   const auto id = world.host.boxes.begin()->first;
   EXPECT_EQ(world.fleet->get("red", id).error().status, 404);
   EXPECT_EQ((co_await world.fleet->kill("red", id)).error().status, 404);
   EXPECT_EQ(world.records.load().at(0).phase, Phase::kStarting) << "written down before it is done";
-  world.host.release("init");
-  co_await group.wait();
+  co_await calls.finish();
   EXPECT_EQ(slot.status(), 200);
   EXPECT_TRUE(world.fleet->get("red", id));
 }
@@ -176,19 +203,15 @@ TEST(Fleet, PausesAndResumes) {
 
 aio::Task<> joins_pause(World& world) {
   const auto id = co_await make(world);
-  world.host.hold("freeze");
-  aio::TaskGroup group(world.loop.executor());
-  Slot first, second, killed, connected;
-  group.spawn(keep(world.fleet->pause("red", id), first));
-  group.spawn(keep(world.fleet->pause("red", id), second));
-  co_await settle();
+  UnderWay calls(world, "freeze");
+  Slot first, second, killed;
+  co_await calls.begin(world.fleet->pause("red", id), first);
+  co_await calls.begin(world.fleet->pause("red", id), second);
   EXPECT_EQ(world.fleet->get("red", id)->phase, Phase::kPausing);
   EXPECT_EQ(world.fleet->set_timeout("red", id, 9).error().status, 409);
-  group.spawn(keep(world.fleet->kill("red", id), killed));
-  co_await settle();
+  co_await calls.begin(world.fleet->kill("red", id), killed);
   EXPECT_EQ(killed.status(), 0) << "a kill waits for the pause";
-  world.host.release("freeze");
-  co_await group.wait();
+  co_await calls.finish();
   EXPECT_EQ(first.status(), 200);
   EXPECT_EQ(second.status(), 200) << "the second joined the first";
   EXPECT_EQ(killed.status(), 200);
@@ -203,17 +226,14 @@ TEST(Fleet, JoinsAPauseUnderWayAndKillsAfterIt) {
 aio::Task<> joins_resume(World& world) {
   const auto id = co_await make(world);
   EXPECT_TRUE(co_await world.fleet->pause("red", id));
-  world.host.hold("thaw");
-  aio::TaskGroup group(world.loop.executor());
+  UnderWay calls(world, "thaw");
   Slot first, second;
-  group.spawn(keep(connect_only(world, id, 10), first));
-  group.spawn(keep(connect_only(world, id, 90), second));
-  co_await settle();
+  co_await calls.begin(connect_only(world, id, 10), first);
+  co_await calls.begin(connect_only(world, id, 90), second);
   EXPECT_EQ((co_await world.fleet->kill("red", id)).error().status, 409) << "nothing is deleted";
   ConnectRequest request{.timeout_seconds = 5};
   EXPECT_EQ((co_await world.fleet->resume("red", id, request)).error().status, 409);
-  world.host.release("thaw");
-  co_await group.wait();
+  co_await calls.finish();
   EXPECT_EQ(first.status(), 200);
   EXPECT_EQ(second.status(), 200);
   EXPECT_EQ(world.host.inits[id].size(), 2u) << "one start for both";
@@ -226,18 +246,15 @@ TEST(Fleet, StartsOnceForTwoWhoConnect) {
 
 aio::Task<> joins_kill(World& world) {
   const auto id = co_await make(world);
-  world.host.hold("destroy");
-  aio::TaskGroup group(world.loop.executor());
+  UnderWay calls(world, "destroy");
   Slot first, second;
-  group.spawn(keep(world.fleet->kill("red", id), first));
-  group.spawn(keep(world.fleet->kill("red", id), second));
-  co_await settle();
+  co_await calls.begin(world.fleet->kill("red", id), first);
+  co_await calls.begin(world.fleet->kill("red", id), second);
   EXPECT_EQ(world.fleet->get("red", id).error().status, 404);
   EXPECT_EQ((co_await world.fleet->pause("red", id)).error().status, 404);
   EXPECT_EQ((co_await connect_only(world, id, 60)).error().status, 409);
   EXPECT_EQ(world.records.load().at(0).phase, Phase::kKilling);
-  world.host.release("destroy");
-  co_await group.wait();
+  co_await calls.finish();
   EXPECT_EQ(first.status(), 200);
   EXPECT_EQ(second.status(), 200);
   EXPECT_EQ((co_await world.fleet->kill("red", id)).error().status, 404);
@@ -267,14 +284,11 @@ TEST(Fleet, KillsEvenWhenItCannotWriteSo) {
 }
 
 aio::Task<> undoes_unwritten(World& world) {
-  world.host.hold("init");
-  aio::TaskGroup group(world.loop.executor());
+  UnderWay calls(world, "init");
   Slot slot;
-  group.spawn(keep(create_only(world), slot));
-  co_await settle();
+  co_await calls.begin(create_only(world), slot);
   refuse_records(world);
-  world.host.release("init");
-  co_await group.wait();
+  co_await calls.finish();
   EXPECT_EQ(slot.status(), 500);
   EXPECT_TRUE(world.host.boxes.empty());
   EXPECT_TRUE(world.fleet->all().empty());
@@ -385,17 +399,13 @@ TEST(Fleet, TakesOverAfterACrash) {
 aio::Task<> dies_within(World& world, std::string held, Phase found, std::optional<Phase> then) {
   const auto id = co_await make(world);
   if (held == "thaw") EXPECT_TRUE(co_await world.fleet->pause("red", id));
-  world.host.hold(held);
-  auto group = std::make_unique<aio::TaskGroup>(world.loop.executor());
+  UnderWay calls(world, held);
   Slot slot;
-  if (held == "freeze") group->spawn(keep(world.fleet->pause("red", id), slot));
-  if (held == "thaw") group->spawn(keep(connect_only(world, id, 60), slot));
-  if (held == "destroy") group->spawn(keep(world.fleet->kill("red", id), slot));
-  co_await settle();
+  if (held == "freeze") co_await calls.begin(world.fleet->pause("red", id), slot);
+  if (held == "thaw") co_await calls.begin(connect_only(world, id, 60), slot);
+  if (held == "destroy") co_await calls.begin(world.fleet->kill("red", id), slot);
   EXPECT_EQ(world.records.load().at(0).phase, found);
-  group->cancel();
-  co_await group->wait();
-  world.host.release(held);
+  co_await calls.cut_off();
   world.restart();
   co_await world.fleet->adopt();
   const auto sandbox = world.fleet->get("red", id);
@@ -419,15 +429,11 @@ TEST(Fleet, FinishesOrUndoesWhatACrashInterrupted) {
 }
 
 aio::Task<> dies_creating(World& world, std::string held) {
-  world.host.hold(held);
-  auto group = std::make_unique<aio::TaskGroup>(world.loop.executor());
+  UnderWay calls(world, held);
   Slot slot;
-  group->spawn(keep(create_only(world), slot));
-  co_await settle();
+  co_await calls.begin(create_only(world), slot);
   EXPECT_EQ(world.records.load().size(), 1u);
-  group->cancel();
-  co_await group->wait();
-  world.host.release(held);
+  co_await calls.cut_off();
   world.host.boxes["ihalf"] = {};
   world.restart();
   co_await world.fleet->adopt();
@@ -471,14 +477,12 @@ TEST(Fleet, KillsAllWhenTold) {
 
 aio::Task<> kills_cut_off(World& world, std::string held) {
   const auto id = co_await make(world);
-  world.host.hold(held);
-  auto group = std::make_unique<aio::TaskGroup>(world.loop.executor());
+  UnderWay calls(world, held);
   Slot slot;
-  if (held == "freeze") group->spawn(keep(world.fleet->pause("red", id), slot));
-  if (held == "destroy") group->spawn(keep(world.fleet->kill("red", id), slot));
-  if (held == "init") group->spawn(keep(create_only(world), slot));
-  co_await settle();
-  group->cancel();
+  if (held == "freeze") co_await calls.begin(world.fleet->pause("red", id), slot);
+  if (held == "destroy") co_await calls.begin(world.fleet->kill("red", id), slot);
+  if (held == "init") co_await calls.begin(create_only(world), slot);
+  calls.cancel();
   world.host.release(held);
   co_await world.fleet->kill_all();
   EXPECT_TRUE(world.host.boxes.empty()) << held;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,6 +44,13 @@ inline Task<std::string> hear_until(std::shared_ptr<Stream> stream, std::string 
 }
 inline Task<std::string> hear_all(std::shared_ptr<Stream> stream) {
   return hear_until(std::move(stream), "");
+}
+
+// Says `text` on a connection of its own and expects `expected` in what comes until its end.
+inline Task<> say_and_hear(int port, std::string text, std::string expected) {
+  auto peer = co_await dial(port);
+  co_await say(peer, text);
+  EXPECT_THAT(co_await hear_all(peer), ::testing::HasSubstr(expected));
 }
 
 }  // namespace aio::testing
