@@ -35,12 +35,8 @@ int run_verb(const cli::Verb& verb, const cli::Options& options) {
 
 int main(int argc, char** argv) {
   cli::Options options;
-  base::Flags flags("sandfleet", "Shows and changes sandboxes.");
-  cli::add_common_flags(flags, options);
-  for (const auto& verb : cli::verbs()) {
-    auto& command = flags.command(verb.name, verb.about, [&] { return run_verb(verb, options); });
-    cli::add_flags(command, verb, options);
-  }
+  base::Flags flags("sandfleet", cli::kAbout);
+  cli::declare(flags, options, [&](const cli::Verb& verb) { return run_verb(verb, options); });
   if (argc > 1 && !cli::could_begin(argv[1])) {
     std::cerr << "sandfleet: no command \"" << argv[1] << "\"\nRun 'sandfleet --help' for all.\n";
     return cli::kUsage;

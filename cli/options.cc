@@ -26,36 +26,7 @@ std::optional<Subject> subject_of(const std::string& word) {
   return found->second;
 }
 
-}  // namespace
-
-const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> kVerbs = {
-      {.name = "get", .about = "List sandboxes (sfb) or providers (sfp).", .prints = true},
-      {.name = "describe", .about = "Show everything about a sandbox, its events included."},
-      {.name = "events", .about = "List what happened, oldest first.", .prints = true},
-      {.name = "apply",
-       .about = "Check a manifest and put it into the watched folder.",
-       .takes_words = false,
-       .waits = true,
-       .applies = true},
-      {.name = "pause", .about = "Ask for Paused: memory is kept, nothing runs.", .waits = true},
-      {.name = "resume", .about = "Ask for Running.", .waits = true},
-      {.name = "terminate",
-       .about = "Ask for Terminated: the sandbox is killed for good, the object stays.",
-       .waits = true},
-      {.name = "delete",
-       .about = "Delete the object; its sandbox follows its deletionPolicy.",
-       .waits = true,
-       .removes = true},
-  };
-  return kVerbs;
-}
-
-bool could_begin(const std::string& word) {
-  return word.starts_with('-') ||
-         std::ranges::any_of(verbs(), [&](const Verb& verb) { return verb.name == word; });
-}
-
+// Those that may stand before the verb too.
 void add_common_flags(base::Flags& flags, Options& options) {
   flags.text("--state", options.state,
              "state folder of a standalone controller; else SANDFLEET_STATE");
@@ -88,6 +59,47 @@ void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
     flags.text("-f,--filename", options.file, "the manifest, or - for standard input",
                {.required = true});
   }
+}
+
+}  // namespace
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> kVerbs = {
+      {.name = "get", .about = "List sandboxes (sfb) or providers (sfp).", .prints = true},
+      {.name = "describe", .about = "Show everything about a sandbox, its events included."},
+      {.name = "events", .about = "List what happened, oldest first.", .prints = true},
+      {.name = "apply",
+       .about = "Check a manifest and put it into the watched folder.",
+       .takes_words = false,
+       .waits = true,
+       .applies = true},
+      {.name = "pause", .about = "Ask for Paused: memory is kept, nothing runs.", .waits = true},
+      {.name = "resume", .about = "Ask for Running.", .waits = true},
+      {.name = "terminate",
+       .about = "Ask for Terminated: the sandbox is killed for good, the object stays.",
+       .waits = true},
+      {.name = "delete",
+       .about = "Delete the object; its sandbox follows its deletionPolicy.",
+       .waits = true,
+       .removes = true},
+  };
+  return kVerbs;
+}
+
+bool could_begin(const std::string& word) {
+  return word.starts_with('-') ||
+         std::ranges::any_of(verbs(), [&](const Verb& verb) { return verb.name == word; });
+}
+
+std::vector<base::Flags*> declare(base::Flags& flags, Options& options,
+                                  const std::function<int(const Verb&)>& run) {
+  add_common_flags(flags, options);
+  std::vector<base::Flags*> commands;
+  for (const Verb& verb : verbs()) {
+    commands.push_back(&flags.command(verb.name, verb.about, [run, &verb] { return run(verb); }));
+    add_flags(*commands.back(), verb, options);
+  }
+  return commands;
 }
 
 Words read_words(const std::vector<std::string>& words) {

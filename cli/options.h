@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,10 +45,11 @@ const std::vector<Verb>& verbs();
 // Whether the first word of a command line is a flag or a verb.
 bool could_begin(const std::string& word);
 
-// The flags that may stand before the verb too.
-void add_common_flags(base::Flags& flags, Options& options);
-// The flags of one verb, from the table above.
-void add_flags(base::Flags& flags, const Verb& verb, Options& options);
+inline constexpr char kAbout[] = "Shows and changes sandboxes.";
+// The program's flags, and each verb of the table as a command with its own; `run` gives the exit
+// code of the one that was chosen. Gives the commands, in the order of the table.
+std::vector<base::Flags*> declare(base::Flags& flags, Options& options,
+                                  const std::function<int(const Verb&)>& run);
 
 enum class Subject { kSandboxes, kProviders };
 struct Words {

@@ -21,12 +21,15 @@ std::string reference() {
       "| Exit code | Meaning |\n|---|---|\n"
       "| 0 | done |\n| 1 | failed |\n| 2 | not understood |\n| 3 | not found |\n"
       "| 4 | refused, or changed meanwhile |\n| 5 | not so within `--timeout` |\n";
-  for (const auto& verb : verbs()) {
-    Options options;
-    base::Flags flags("sandfleet " + verb.name, verb.about);
-    add_flags(flags, verb, options);
-    text += "\n## sandfleet " + verb.name + "\n\n```text\n" + flags.help() + "```\n";
-  }
+  Options options;
+  base::Flags flags("sandfleet", kAbout);
+  const auto commands = declare(flags, options, [](const Verb&) { return kDone; });
+  const auto section = [&](const std::string& title, const base::Flags& command) {
+    text += "\n## " + title + "\n\n```text\n" + command.help() + "```\n";
+  };
+  section("Commands", flags);
+  for (std::size_t i = 0; i < commands.size(); ++i)
+    section("sandfleet " + verbs()[i].name, *commands[i]);
   return text;
 }
 

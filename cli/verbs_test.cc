@@ -81,17 +81,12 @@ class Verbs : public testing::Test {
                               return --looks_left_ > 0;
                             }};
     Options options;
-    int ended = -1;
-    base::Flags flags("sandfleet", "");
-    for (const auto& verb : verbs()) {
-      auto& command = flags.command(verb.name, verb.about,
-                                    [&] { return run(verb, options, backend, terminal); });
-      add_flags(command, verb, options);
-    }
+    base::Flags flags("sandfleet", kAbout);
+    declare(flags, options,
+            [&](const Verb& verb) { return run(verb, options, backend, terminal); });
     std::vector<const char*> words = {"sandfleet"};
     for (const auto& word : line) words.push_back(word.c_str());
-    ended = flags.parse(static_cast<int>(words.size()), words.data()).value_or(-1);
-    return ended;
+    return flags.parse(static_cast<int>(words.size()), words.data()).value_or(-1);
   }
 
   // What the reconciler would report.
@@ -412,12 +407,17 @@ TEST_F(Verbs, AFolderThatIsNoStateFolderIsNamed) {
   EXPECT_THAT(err_.str(), HasSubstr("is no state folder of a controller"));
 }
 
-TEST(Flags, AreRefusedWithUsage) {
-  base::Flags flags("sandfleet get", "");
-  Options options;
-  add_flags(flags, verbs()[0], options);
-  const char* line[] = {"sandfleet", "-o", "xml"};
-  EXPECT_EQ(flags.parse(3, line), kUsage);
+TEST_F(Verbs, FlagsAreRefusedWithUsage) { EXPECT_EQ(type({"get", "-o", "xml"}), kUsage); }
+
+TEST_F(Verbs, HelpOfEachIsWhatThePageSays) {
+  for (const auto& verb : verbs()) {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(type({verb.name, "--help"}), kDone);
+    const std::string help = testing::internal::GetCapturedStdout();
+    EXPECT_THAT(help, HasSubstr("Usage: sandfleet " + verb.name + " "));
+    EXPECT_THAT(reference(),
+                HasSubstr("## sandfleet " + verb.name + "\n\n```text\n" + help + "```\n"));
+  }
 }
 
 // SANDFLEET_UPDATE_DOCS=1 writes the page anew.

@@ -78,6 +78,9 @@ std::optional<int> Flags::parse(int argc, const char* const* argv) {
   return std::nullopt;
 }
 
-std::string Flags::help() const { return state_->app->help(); }
+std::string Flags::help() const {
+  const CLI::App* program = state_->app->get_parent();
+  return state_->app->help(program ? program->get_name() : "");
+}
 
 }  // namespace base

@@ -46,7 +46,7 @@ class Flags {
   // Nothing: go on (only when no command was chosen). A number: exit with it. --help and --version
   // exit 0; what cannot be read is named on stderr with what to do, exit 2.
   std::optional<int> parse(int argc, const char* const* argv);
-  std::string help() const;
+  std::string help() const;  // What --help prints; of a command, after the program's name.
 
  private:
   struct State;
