@@ -55,18 +55,23 @@ std::vector<Resource> asked_for(const Call& call, std::vector<Resource> all) {
   return all;
 }
 
+base::Error not_found(const Call& call, std::string_view kind, const std::string& name) {
+  return base::error(ErrorCode::kNotFound, "no ", kind, " \"", name, "\"",
+                     kind == "Sandbox" && !call.options.all_spaces
+                         ? " in namespace " + call.options.space
+                         : std::string());
+}
+
+template <typename Resource>
+bool has_name(const std::vector<Resource>& all, const std::string& name) {
+  return std::ranges::any_of(all, [&](const auto& each) { return each.metadata.key.name == name; });
+}
+
 template <typename Resource>
 Result<base::Done> check_all_found(const Call& call, const std::vector<Resource>& found,
                                    std::string_view kind) {
-  for (const auto& name : call.words.names) {
-    const auto same = [&](const auto& each) { return each.metadata.key.name == name; };
-    if (std::ranges::none_of(found, same)) {
-      return base::error(ErrorCode::kNotFound, "no ", kind, " \"", name, "\"",
-                         kind == "Sandbox" && !call.options.all_spaces
-                             ? " in namespace " + call.options.space
-                             : std::string());
-    }
-  }
+  for (const auto& name : call.words.names)
+    if (!has_name(found, name)) return not_found(call, kind, name);
   return base::Done{};
 }
 
@@ -183,7 +188,23 @@ bool is_same(const api::RecordedEvent& a, const api::RecordedEvent& b) {
          a.last == b.last;
 }
 
+// Of what is gone, the events may still tell.
+Result<base::Done> check_all_known(const Call& call,
+                                   const std::vector<api::RecordedEvent>& events) {
+  TRY(const auto sandboxes, call.backend.sandboxes());
+  const auto found = asked_for(call, sandboxes);
+  for (const auto& name : call.words.names) {
+    const auto about = [&](const auto& each) { return each.regarding.name == name; };
+    if (!has_name(found, name) && std::ranges::none_of(events, about))
+      return not_found(call, "Sandbox", name);
+  }
+  return base::Done{};
+}
+
 int events(const Call& call) {
+  if (call.words.subject != Subject::kSandboxes) {
+    return usage(call, "events are about sandboxes; for a provider use 'get sfp NAME -o yaml'");
+  }
   std::vector<api::RecordedEvent> before;
   Columns columns;
   bool first = true;
@@ -195,7 +216,12 @@ int events(const Call& call) {
     std::erase_if(fresh, [&](const auto& each) {
       return std::ranges::any_of(before, [&](const auto& old) { return is_same(old, each); });
     });
-    if (first && now->empty()) call.terminal.err << "No events found.\n";
+    if (first) {
+      if (const auto known = check_all_known(call, *now); !known) {
+        return fail(known.error(), call.terminal.err);
+      }
+      if (now->empty()) call.terminal.err << "No events found.\n";
+    }
     if (!fresh.empty()) {
       call.terminal.out << print(call, columns,
                                  event_table(fresh, layout_of(call), call.terminal.clock.wall()),
@@ -263,11 +289,7 @@ int set_state(const Call& call, const std::string& verb, api::DesiredState state
   for (const auto& name : call.words.names) {
     const auto before = call.backend.sandbox(call.key(name));
     if (!before) return fail(before.error(), call.terminal.err);
-    if (!*before) {
-      return fail(base::error(ErrorCode::kNotFound, "no Sandbox \"", name, "\" in namespace ",
-                              call.options.space),
-                  call.terminal.err);
-    }
+    if (!*before) return fail(not_found(call, "Sandbox", name), call.terminal.err);
     if ((*before)->spec.desired_state == api::DesiredState::kTerminated &&
         state != api::DesiredState::kTerminated) {
       return fail(base::error(ErrorCode::kConflict, "Sandbox \"", name,

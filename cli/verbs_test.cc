@@ -222,10 +222,25 @@ TEST_F(Verbs, EventsAreCountedAndFilteredByName) {
   }
   EXPECT_EQ(type({"events"}), kDone);
   EXPECT_THAT(out_.str(), HasSubstr("sandbox/demo   3       it answers\n"));
-  EXPECT_EQ(type({"events", "other"}), kDone);
+  put("two.yaml", kTwo);
+  scan();
+  EXPECT_EQ(type({"events", "first"}), kDone);
   EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "No events found.\n");
   EXPECT_EQ(type({"events", "-o", "json"}), kDone);
   EXPECT_EQ((*base::parse_json(out_.str()))["items"][0]["count"], 3);
+}
+
+TEST_F(Verbs, EventsNameWhatNeverWas) {
+  store_->record_event(*store_->find_sandbox(demo_), {"Normal", "Ready", "Prepare", "it answers"});
+  EXPECT_EQ(type({"events", "demo", "nobody"}), kNotFound);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "sandfleet: no Sandbox \"nobody\" in namespace default\n");
+  EXPECT_EQ(type({"events", "demo", "-n", "team"}), kNotFound);
+  EXPECT_EQ(type({"delete", "demo", "--wait"}), kDone) << err_.str();
+  EXPECT_EQ(type({"events", "demo"}), kDone) << "what is gone has its events";
+  EXPECT_THAT(out_.str(), HasSubstr("it answers"));
+  EXPECT_EQ(type({"events", "sfp", "default"}), kUsage);
 }
 
 TEST_F(Verbs, PauseEditsOneWordAndKeepsTheComments) {
