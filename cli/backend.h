@@ -33,6 +33,9 @@ class Backend {
   virtual base::Result<std::vector<api::RecordedEvent>> events() = 0;  // Oldest first.
   // What a person should know before trusting an answer: broken manifests, a brake.
   virtual base::Result<std::vector<std::string>> warnings() = 0;
+  // Why nobody keeps what is shown as it was declared, and what to do; empty when somebody does, or
+  // when that cannot be told.
+  virtual std::string idleness() = 0;
   // Where the object was declared, for people; empty when that is unknown.
   virtual std::string origin(const api::Key& key) = 0;
 

@@ -57,6 +57,14 @@ Result<std::vector<std::string>> FolderBackend::warnings() {
   return warnings;
 }
 
+std::string FolderBackend::idleness() {
+  const auto held = reader_.held();
+  if (!held || *held) return "";
+  return "no controller is running on " + state_.string() +
+         ", so this is as the last one left it; start sandfleet-controller with --state " +
+         state_.string();
+}
+
 std::string FolderBackend::origin(const api::Key& key) {
   const auto source = reader_.source_of(manifests::Kind::kSandbox, key);
   if (!source) return "";

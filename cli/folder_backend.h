@@ -18,6 +18,7 @@ class FolderBackend final : public Backend {
   base::Result<std::vector<api::SandboxProvider>> providers() override;
   base::Result<std::vector<api::RecordedEvent>> events() override;
   base::Result<std::vector<std::string>> warnings() override;
+  std::string idleness() override;
   std::string origin(const api::Key& key) override;
   base::Result<Asked> set_desired_state(const api::Key& key, api::DesiredState state) override;
   base::Result<Asked> apply(const std::string& name, const std::string& text,

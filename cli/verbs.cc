@@ -34,6 +34,16 @@ void warn(const Call& call) {
   for (const auto& each : *warnings) call.terminal.err << "warning: " << each << "\n";
 }
 
+bool is_for_people(const Call& call) {
+  return call.options.output != "json" && call.options.output != "yaml";
+}
+
+void hint(const Call& call) {
+  if (!is_for_people(call)) return;
+  if (const auto why = call.backend.idleness(); !why.empty())
+    call.terminal.err << "hint: " << why << "\n";
+}
+
 int usage(const Call& call, const std::string& what) {
   call.terminal.err << "sandfleet: " << what << "\n";
   return kUsage;
@@ -133,6 +143,7 @@ int get(const Call& call, Result<std::vector<Resource>> (Backend::*list)(), std:
     if (!all) return fail(all.error(), call.terminal.err);
     const auto found = asked_for(call, *std::move(all));
     if (first) {
+      hint(call);
       if (const auto complete = check_all_found(call, found, kind); !complete) {
         return fail(complete.error(), call.terminal.err);
       }
@@ -142,8 +153,7 @@ int get(const Call& call, Result<std::vector<Resource>> (Backend::*list)(), std:
     for (const auto& key : changes.take_gone()) {
       call.terminal.err << api::to_text(key) << " is gone\n";
     }
-    const bool table = call.options.output == "table" || call.options.output == "wide";
-    if (!changed.empty() || (first && !table)) {
+    if (!changed.empty() || (first && !is_for_people(call))) {
       call.terminal.out << print(call, columns, changed, call.words.names.size() == 1)
                         << std::flush;
     }
@@ -167,6 +177,7 @@ int show(const Call& call) {
   warn(call);
   const auto all = call.backend.sandboxes();
   if (!all) return fail(all.error(), call.terminal.err);
+  hint(call);
   const auto found = asked_for(call, *all);
   if (const auto complete = check_all_found(call, found, "Sandbox"); !complete) {
     return fail(complete.error(), call.terminal.err);

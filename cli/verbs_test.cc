@@ -243,6 +243,30 @@ TEST_F(Verbs, EventsNameWhatNeverWas) {
   EXPECT_EQ(type({"events", "sfp", "default"}), kUsage);
 }
 
+TEST_F(Verbs, PeopleAreToldThatNoControllerIsRunning) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"get"}, {"get", "-o", "wide"}, {"get", "sfp"}, {"describe", "demo"}};
+  for (const auto& line : lines) {
+    EXPECT_EQ(type(line), kDone);
+    EXPECT_THAT(err_.str(), Not(HasSubstr("hint:"))) << "one has the lock";
+  }
+  EXPECT_EQ(type({"get"}), kDone);
+  const std::string table = out_.str();
+  store_.reset();
+  for (const auto& line : lines) {
+    EXPECT_EQ(type(line), kDone);
+    EXPECT_THAT(err_.str(), HasSubstr("hint: no controller is running on " + state_.string()));
+  }
+  EXPECT_EQ(type({"get"}), kDone);
+  EXPECT_EQ(out_.str(), table);
+  EXPECT_EQ(type({"get", "nobody"}), kNotFound);
+  EXPECT_THAT(err_.str(), HasSubstr("hint:"));
+  for (const char* format : {"json", "yaml"}) {
+    EXPECT_EQ(type({"get", "-o", format}), kDone);
+    EXPECT_EQ(err_.str(), "");
+  }
+}
+
 TEST_F(Verbs, PauseEditsOneWordAndKeepsTheComments) {
   EXPECT_EQ(type({"pause", "demo"}), kDone);
   EXPECT_EQ(out_.str(),

@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
@@ -84,6 +87,29 @@ TEST(Files, LocksOnce) {
   const auto held = lock_file(path);
   ASSERT_TRUE(held);
   EXPECT_EQ(lock_file(path).error().code, ErrorCode::kConflict);
+}
+
+TEST(Files, TellsWhetherALockIsHeld) {
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
+  EXPECT_EQ(*is_locked(path), false);
+  {
+    const auto held = lock_file(path);
+    EXPECT_EQ(*is_locked(path), true);
+  }
+  EXPECT_EQ(*is_locked(path), false);
+}
+
+TEST(Files, WaitsOutThoseWhoOnlyLook) {
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
+  Fd look(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(look.get(), LOCK_SH), 0);
+  const std::jthread onlooker([&] {
+    std::this_thread::sleep_for(Milliseconds(20));
+    look.reset();
+  });
+  EXPECT_TRUE(lock_file(path));
 }
 
 TEST(Strings, EncodesAndDecodesPercents) {

@@ -6,11 +6,20 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
+#include "libs/base/clock.h"
 #include "libs/base/crypto.h"
 
 namespace base {
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kLockTriesMax = 50;
+constexpr Milliseconds kLockPause{10};
+
+}  // namespace
 
 Error errno_error(std::string_view what, const fs::path& path, int error_number) {
   ErrorCode code = ErrorCode::kUnavailable;
@@ -96,10 +105,22 @@ Result<Done> make_folders(const fs::path& path, mode_t mode) {
 Result<Fd> lock_file(const fs::path& path) {
   Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return errno_error("open lock", path, errno);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
-  if (errno == EWOULDBLOCK)
-    return error(ErrorCode::kConflict, path.string(), " is locked by another process");
-  return errno_error("lock", path, errno);
+  for (int tries = 1; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK) return errno_error("lock", path, errno);
+    if (tries == kLockTriesMax)
+      return error(ErrorCode::kConflict, path.string(), " is locked by another process");
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return file;
+}
+
+Result<bool> is_locked(const fs::path& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno == ENOENT) return false;
+  if (!file) return errno_error("open lock", path, errno);
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return false;
+  if (errno == EWOULDBLOCK) return true;
+  return errno_error("look at lock", path, errno);
 }
 
 }  // namespace base

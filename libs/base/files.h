@@ -24,7 +24,11 @@ Result<Done> write_file_atomically(const std::filesystem::path& path, std::strin
                                    mode_t mode, Durable durable = Durable::kPastPowerLoss);
 Result<Done> make_folders(const std::filesystem::path& path, mode_t mode);
 // An exclusive lock that the kernel frees when the process ends; kConflict when another holds it.
+// Waits out those who only look.
 Result<Fd> lock_file(const std::filesystem::path& path);
+// Whether somebody holds it now; false where there is no such file. The look itself is a lock for a
+// moment.
+Result<bool> is_locked(const std::filesystem::path& path);
 Result<Done> write_all(int fd, std::string_view bytes);
 
 }  // namespace base

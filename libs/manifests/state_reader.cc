@@ -83,6 +83,8 @@ Result<std::optional<Brake>> StateReader::brake() const {
   return std::optional<Brake>(std::move(brake));
 }
 
+Result<bool> StateReader::held() const { return base::is_locked(Layout{state_}.lock()); }
+
 Result<fs::path> StateReader::manifests() const {
   TRY(const auto facts, facts_of(Layout{state_}));
   return fs::path(facts.manifests);

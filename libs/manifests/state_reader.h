@@ -38,6 +38,7 @@ class StateReader {
   base::Result<std::vector<api::RecordedEvent>> events() const;
   base::Result<std::vector<yaml::Problem>> problems() const;  // Of the manifests, as last read.
   base::Result<std::optional<Brake>> brake() const;
+  base::Result<bool> held() const;                        // A controller is at work on it.
   base::Result<std::filesystem::path> manifests() const;  // The folder that is watched.
   // Where the object is declared; kNotFound when it is not on record.
   base::Result<Source> source_of(Kind kind, const api::Key& key) const;
