@@ -1,5 +1,7 @@
 #include "libs/kube/client.h"
 
+#include <algorithm>
+
 #include "libs/base/strings.h"
 
 namespace kube {
@@ -57,6 +59,20 @@ Json preconditions_json(const Preconditions& expected) {
 void demand(const Preconditions& expected, Json& object) {
   const Json demanded = preconditions_json(expected);
   if (!demanded.empty()) object["metadata"].update(demanded);
+}
+
+Refusal as_conflict(Refusal refusal, Reason reason) {
+  refusal.reason = reason;
+  refusal.code = ErrorCode::kConflict;
+  return refusal;
+}
+
+// In a patch the server takes another object's UID for a change of this one's, and says so.
+Refusal with_uid_as_condition(Refusal refusal, const Preconditions& expected) {
+  const bool other =
+      !expected.uid.empty() &&
+      std::ranges::any_of(refusal.causes, [](const Cause& c) { return c.field == "metadata.uid"; });
+  return other ? as_conflict(std::move(refusal), Reason::kConflict) : refusal;
 }
 
 const char* to_word(Propagation propagation) {
@@ -189,20 +205,28 @@ Answer<Json> Client::update(const Resource& resource, Json object, const Precond
 
 Answer<Json> Client::patch(const Resource& resource, const api::Key& key, const JsonPatch& patch,
                            const WriteOptions& options, std::stop_token stop) {
-  return send("patch " + name_of(resource, key),
-              with_body("PATCH", path_of(resource, key, options.subresource) + write_query(options),
-                        "application/json-patch+json", patch.operations()),
-              settings_.timeout, std::move(stop));
+  auto patched =
+      send("patch " + name_of(resource, key),
+           with_body("PATCH", path_of(resource, key, options.subresource) + write_query(options),
+                     "application/json-patch+json", patch.operations()),
+           settings_.timeout, std::move(stop));
+  // An object that breaks a rule is refused with causes, a patch that does not fit without.
+  if (!patched && patched.error().status == 422 && patched.error().causes.empty())
+    return as_conflict(patched.error(), Reason::kPatchUnfit);
+  return patched;
 }
 
 Answer<Json> Client::merge(const Resource& resource, const api::Key& key, Json change,
                            const Preconditions& expected, const WriteOptions& options,
                            std::stop_token stop) {
   demand(expected, change);
-  return send("patch " + name_of(resource, key),
-              with_body("PATCH", path_of(resource, key, options.subresource) + write_query(options),
-                        "application/merge-patch+json", change),
-              settings_.timeout, std::move(stop));
+  auto merged =
+      send("patch " + name_of(resource, key),
+           with_body("PATCH", path_of(resource, key, options.subresource) + write_query(options),
+                     "application/merge-patch+json", change),
+           settings_.timeout, std::move(stop));
+  if (!merged) return with_uid_as_condition(merged.error(), expected);
+  return merged;
 }
 
 Answer<Json> Client::apply(const Resource& resource, const Json& object, bool force,

@@ -104,7 +104,7 @@ class Client {
   Answer<base::Json> update(const Resource& resource, base::Json object,
                             const Preconditions& expected, const WriteOptions& options = {},
                             std::stop_token stop = {});
-  // kTestFailed: a test did not hold.
+  // kPatchUnfit: a test did not hold.
   Answer<base::Json> patch(const Resource& resource, const api::Key& key, const JsonPatch& patch,
                            const WriteOptions& options = {}, std::stop_token stop = {});
   // RFC 7396; lists are replaced whole, null removes.

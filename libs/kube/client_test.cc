@@ -180,12 +180,6 @@ TEST(Client, TellsRefusalsApart) {
               {{"causes",
                 {{{"reason", "FieldValueInvalid"}, {"message", "too big"}, {"field", "spec.a"}}}}}),
        Reason::kInvalid, ErrorCode::kInvalid, "422 Invalid: spec.a: too big"},
-      {"a failed test", 422,
-       status("Invalid", "the server rejected our request",
-              {{"causes", {{{"message", "testing value /metadata/uid failed: test failed"}}}}}),
-       Reason::kTestFailed, ErrorCode::kConflict,
-       "422 TestFailed: the server rejected our request; testing value /metadata/uid failed: test "
-       "failed"},
       {"too old", 410, status("Expired", "too old resource version"), Reason::kExpired,
        ErrorCode::kConflict, "410 Expired: too old resource version"},
       {"gone", 410, status("Gone", "gone"), Reason::kExpired, ErrorCode::kConflict,
@@ -214,6 +208,22 @@ TEST(Client, TellsRefusalsApart) {
               "get sandboxes team-a/box 1: the API server answered " + told.message)
         << told.name;
   }
+}
+
+TEST(Client, TellsAPatchThatDoesNotFitFromAnObjectThatMayNotBe) {
+  Json details = Json::object();
+  FakeServer server([&](const net::Request&) {
+    return json(422, {{"kind", "Status"}, {"reason", "Invalid"}, {"details", details}});
+  });
+  const auto reason = [&](const auto& answer) { return answer.error().reason; };
+  const JsonPatch patch = JsonPatch().test("/a", 1);
+  EXPECT_EQ(reason(server.client().patch(kSandboxes, kKey, patch)), Reason::kPatchUnfit);
+  EXPECT_EQ(server.client().patch(kSandboxes, kKey, patch).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(reason(server.client().merge(kSandboxes, kKey, named(), {"u"})), Reason::kInvalid);
+  details = {{"causes", {{{"field", "metadata.uid"}}}}};
+  EXPECT_EQ(reason(server.client().patch(kSandboxes, kKey, patch)), Reason::kInvalid);
+  EXPECT_EQ(reason(server.client().merge(kSandboxes, kKey, named(), {"u"})), Reason::kConflict);
+  EXPECT_EQ(reason(server.client().merge(kSandboxes, kKey, named(), {})), Reason::kInvalid);
 }
 
 TEST(Client, BelievesA404OnlyOfAnApiServer) {

@@ -62,7 +62,7 @@ class Turn {
   Move after_watch(const WatchEnded& watch) {
     course_.resource_version = watch.resource_version;
     const bool worked = watch.progressed || watch.lasted >= settings_.brief;
-    if (worked) course_.failures = 0;
+    if (worked) course_.failures = course_.expirations = 0;
     const Leg again = Watch{watch.resource_version};
     if (!watch.refusal) return worked ? go(again) : fail(again);
     const Refusal& refusal = *watch.refusal;
@@ -71,10 +71,8 @@ class Turn {
     if (!expired && may_pass(refusal)) return fail(again, refusal);
     course_.resource_version.clear();
     // The first time at once: nothing is wrong with a server that forgets.
-    const bool at_once = expired && course_.failures == 0;
-    Move move = fail(list(), refusal);
-    if (at_once) move.after = Milliseconds(0);
-    return move;
+    if (expired && course_.expirations++ == 0) return go(list());
+    return fail(list(), refusal);
   }
 
  private:

@@ -56,6 +56,7 @@ struct CourseSettings {
 struct Course {
   std::string resource_version = {};  // Everything up to here is known. Empty: nothing is.
   int failures = 0;                   // Since a watch last worked.
+  int expirations = 0;                // The same, of those the ones that it was too late for.
   int stream_failures = 0;            // Streaming lists that did not come to their end, in a row.
   bool streams = true;                // The server is not known to lack streaming lists.
   bool operator==(const Course&) const = default;

@@ -28,6 +28,11 @@ Course known(int failures = 0) { return {.resource_version = "7", .failures = fa
 Course known_to_9(int failures = 0) { return {.resource_version = "9", .failures = failures}; }
 Course nothing(int failures = 0) { return {.failures = failures}; }
 
+Course forgotten(int failures, int expirations) {
+  return {.failures = failures, .expirations = expirations};
+}
+Course known_but_forgotten() { return {.resource_version = "7", .expirations = 1}; }
+
 struct Case {
   const char* name;
   Course course;
@@ -85,9 +90,13 @@ TEST(Course, FollowsTheServerThroughPagesAndWatches) {
        4s},
       {"a busy server", known(), Watch{"7"}, watched(false, 0s, kBusy), known_to_9(1), Watch{"9"},
        7s},
-      {"too old", known(), Watch{"7"}, watched(true, 60s, kExpired), nothing(1), ListPage{}},
-      {"too old right after a list", known(1), Watch{"7"}, watched(false, 0s, kExpired), nothing(2),
-       ListPage{}, 1s},
+      {"too old", known(), Watch{"7"}, watched(true, 60s, kExpired), forgotten(0, 1), ListPage{}},
+      {"too old after the server was away", known(5), Watch{"7"}, watched(false, 0s, kExpired),
+       forgotten(5, 1), ListPage{}},
+      {"too old right after a list", known_but_forgotten(), Watch{"7"},
+       watched(false, 0s, kExpired), forgotten(1, 2), ListPage{}, 500ms},
+      {"success makes up for that, too", known_but_forgotten(), Watch{"7"}, watched(true, 9s),
+       known_to_9(), Watch{"9"}},
       {"no rights any more", known(), Watch{"7"}, watched(false, 0s, kForbidden), nothing(1),
        ListPage{}, 500ms},
       // Probes.
@@ -116,12 +125,12 @@ TEST(Course, ListsByStreamWhereTheServerOffersIt) {
       {"it never says that all is said", nothing(), ListStream{}, Refused{kNoAnswer}, doubtful(1),
        ListStream{}, 500ms},
       {"nor the next time", doubtful(1), ListStream{}, Refused{kNoAnswer}, without, ListPage{}, 1s},
-      {"too old", known(), Watch{"7"}, watched(true, 60s, kExpired), nothing(1), ListStream{}},
+      {"too old", known(), Watch{"7"}, watched(true, 60s, kExpired), forgotten(0, 1), ListStream{}},
       {"too old where it lacks",
        lacking,
        Watch{"7"},
        watched(true, 60s, kExpired),
-       {.failures = 1, .streams = false},
+       {.expirations = 1, .streams = false},
        ListPage{}},
   };
   EXPECT_EQ(first_move(settings).leg, Leg(ListStream{}));

@@ -29,7 +29,7 @@ constexpr Known kKnown[] = {
     {Reason::kNotFound, "NotFound", ErrorCode::kNotFound},
     {Reason::kAlreadyExists, "AlreadyExists", ErrorCode::kConflict},
     {Reason::kConflict, "Conflict", ErrorCode::kConflict},
-    {Reason::kTestFailed, "TestFailed", ErrorCode::kConflict},
+    {Reason::kPatchUnfit, "PatchUnfit", ErrorCode::kConflict},
     {Reason::kExpired, "Expired", ErrorCode::kConflict},
     {Reason::kInvalid, "Invalid", ErrorCode::kInvalid},
     {Reason::kTooManyRequests, "TooManyRequests", ErrorCode::kRateLimited},
@@ -68,16 +68,6 @@ Reason reason_of(const std::string& word, int status) {
   return reason_of_number(status);
 }
 
-// A failed test comes as an invalid patch (422), and is told apart by its words alone.
-bool says_test_failed(const Refusal& refusal, const std::string& message) {
-  const auto says = [](const std::string& text) {
-    return text.find("test failed") != std::string::npos;
-  };
-  return refusal.reason == Reason::kInvalid &&
-         (says(message) ||
-          std::ranges::any_of(refusal.causes, [&](const Cause& c) { return says(c.message); }));
-}
-
 std::vector<Cause> causes_of(const Json& details, const Tame& tame) {
   std::vector<Cause> causes;
   const Json* all = base::array_at(details, "causes");
@@ -112,7 +102,6 @@ Refusal read_status(std::string_view what, int number, const Json& status, const
       refusal.retry_after = wait_of(*seconds);
   }
   const std::string message = tame(base::text_at(status, "message").value_or(""));
-  if (says_test_failed(refusal, message)) refusal.reason = Reason::kTestFailed;
   refusal.code = known(refusal.reason).code;
   refusal.message = std::string(what) + ": the API server answered " + std::to_string(number);
   if (refusal.reason != Reason::kOther)

@@ -20,7 +20,7 @@ enum class Reason {
   kNotFound,
   kAlreadyExists,
   kConflict,    // A precondition (resourceVersion, uid) failed, or another owner has a field.
-  kTestFailed,  // A test in a JSON patch failed.
+  kPatchUnfit,  // A test of a JSON patch failed, or a path in it is not there.
   kExpired,     // 410: the resourceVersion or continue token is too old.
   kInvalid,
   kTooManyRequests,
@@ -33,7 +33,7 @@ struct Cause {
   bool operator==(const Cause&) const = default;
 };
 
-// As codes: kConflict for AlreadyExists, Conflict, a failed test and Expired (read again); kDenied,
+// As codes: kConflict for AlreadyExists, Conflict, PatchUnfit and Expired (read again); kDenied,
 // kNotFound, kInvalid and kRateLimited as they say; kUnavailable for the rest and for no answer.
 struct Refusal : base::Error {
   Reason reason = Reason::kOther;
