@@ -30,7 +30,7 @@ api::Sandbox ready_sandbox() {
   sandbox.status.epoch = 1;
   sandbox.status.incarnation = 1;
   sandbox.status.run = 3;
-  sandbox.status.endpoint_url = "http://49984-sb-1.local";
+  sandbox.status.endpoint_url = "http://24984-sb-1.local";
   sandbox.status.endpoint_routing = "Subdomain";
   sandbox.status.notices = {{1, kNow - base::Seconds(60), "the sandbox was resumed"}};
   return sandbox;
@@ -104,7 +104,7 @@ TEST(Describe, ShowsSpecStatusConditionsNoticesAndEvents) {
             "State:            Running\n"
             "Sandbox ID:       sb-1\n"
             "Epoch:            1, incarnation 1, run 3\n"
-            "Endpoint:         http://49984-sb-1.local (Subdomain)\n"
+            "Endpoint:         http://24984-sb-1.local (Subdomain)\n"
             "Running since:    -\n"
             "Conditions:\n"
             "  TYPE    STATUS   REASON   SINCE   MESSAGE\n"

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "libs/wire/admin.h"
+
 namespace executor {
 
 struct EnvdOptions {
@@ -14,7 +16,7 @@ struct EnvdOptions {
 };
 
 struct RunOptions {
-  std::int64_t port = 49984;
+  std::int64_t port = wire::kExecutorPort;
   std::string listen = "0.0.0.0";
   std::string runtime_folder;
 };

@@ -33,6 +33,12 @@ bool is_socket(int fd) {
   return ::fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode);
 }
 
+// Its end is a reset then, after which nothing keeps its port.
+void end_at_once(int socket) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
 base::Error stream_error(const char* what, int error_number) {
@@ -146,10 +152,7 @@ void Stream::close() {
 }
 
 void Stream::reset() {
-  if (state_->socket && state_->in.is_open()) {
-    const linger at_once{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(state_->in.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-  }
+  if (state_->socket && state_->in.is_open()) end_at_once(state_->in.native_handle());
   close();
 }
 
@@ -159,6 +162,16 @@ int Stream::read_descriptor() const {
 }
 
 namespace {
+
+// At a port where nobody listens, a socket of the same machine may be given that very port to leave
+// from, and then reaches itself.
+bool is_connected_to_itself(int fd) {
+  sockaddr_in own{}, peer{};
+  socklen_t own_size = sizeof own, peer_size = sizeof peer;
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
+         ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 &&
+         own.sin_port == peer.sin_port && own.sin_addr.s_addr == peer.sin_addr.s_addr;
+}
 
 Task<base::Result<base::Done>> wait_connected(stream_descriptor& descriptor) {
   const auto [failed] = co_await descriptor.async_wait(stream_descriptor::wait_write, kAsTuple);
@@ -192,6 +205,10 @@ Task<base::Result<std::shared_ptr<Stream>>> connect(base::Fd socket, std::string
       co_return base::error(base::ErrorCode::kUnavailable, "connect: no answer within ",
                             std::to_string(timeout.count()), " ms");
     if (!*connected) co_return connected->error();
+  }
+  if (is_connected_to_itself(socket.get())) {
+    end_at_once(socket.get());
+    co_return stream_error("connect", ECONNREFUSED);
   }
   co_return Stream::over(executor, std::move(socket));
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -131,6 +132,32 @@ Task<int> connects_or_says_why() {
 TEST(Stream, TellsWhyItCannotConnect) {
   Loop loop;
   loop.run(connects_or_says_why());
+}
+
+// A TCP socket at 127.0.0.1 and its port; 0 picks a free one.
+std::pair<base::Fd, int> bound(int port) {
+  base::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_port = htons(static_cast<std::uint16_t>(port));
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof here;
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&here), size) != 0) return {base::Fd(), 0};
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &size);
+  return {std::move(socket), ntohs(here.sin_port)};
+}
+
+Task<int> does_not_reach_itself() {
+  auto [socket, port] = bound(0);
+  const auto itself = co_await connect(std::move(socket), "127.0.0.1", port, testing::kPatience);
+  EXPECT_FALSE(itself);
+  if (!itself) EXPECT_EQ(itself.error().message, "connect: Connection refused");
+  EXPECT_TRUE(bound(port).first) << "the port is free for who wants to listen";
+  co_return 0;
+}
+TEST(Stream, DoesNotTakeItselfForAPeer) {
+  Loop loop;
+  loop.run(does_not_reach_itself());
 }
 
 }  // namespace

@@ -212,7 +212,7 @@ TEST(Route, ReachesALocalDaemonByHeaderRouting) {
 
 TEST(Route, ShowsTheDaemonsTokenToNoOtherPort) {
   const auto route =
-      route_to({"https://example.dev", Routing::kSubdomain}, "i1", 49984, "c4n4ry", "t");
+      route_to({"https://example.dev", Routing::kSubdomain}, "i1", 24984, "c4n4ry", "t");
   EXPECT_EQ(route.headers.find("X-Access-Token"), std::nullopt);
   EXPECT_EQ(route.headers.find("e2b-traffic-access-token"), "t");
 }

@@ -15,7 +15,9 @@
 //   POST /v1/resumed  Resumed -> 200 Health; the marker is fsynced before the answer
 namespace wire {
 
-inline constexpr int kExecutorPort = 49984;
+// Below the ports that Linux gives to outgoing connections (from 32768 on): one of those, even one
+// that has ended within the last minute, would keep the executor from listening.
+inline constexpr int kExecutorPort = 24984;
 
 // What the executor knows of itself; the marker is what survives in its runtime folder.
 struct Identity {

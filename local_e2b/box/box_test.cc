@@ -136,6 +136,22 @@ TEST_F(BoxTest, HasALoopbackOfItsOwn) {
   EXPECT_THAT(run(box, "cat /proc/net/dev | tail -n +3 | cut -d: -f1 | xargs"), "lo\n");
 }
 
+TEST_F(BoxTest, LeavesTheBoxItsPortsWhereWeDialFromThem) {
+  const BoxRecord box = make("ports");
+  const base::Fd dialed = connect(box);
+  sockaddr_in from{};
+  socklen_t size = sizeof from;
+  ASSERT_EQ(::getsockname(dialed.get(), reinterpret_cast<sockaddr*>(&from), &size), 0);
+  auto server = boxes_->socket_inside(box);
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  const int on = 1;
+  ::setsockopt(server->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  from.sin_addr.s_addr = htonl(INADDR_ANY);
+  EXPECT_EQ(::bind(server->get(), reinterpret_cast<sockaddr*>(&from), size), 0)
+      << std::strerror(errno);
+  EXPECT_EQ(::listen(server->get(), 1), 0) << std::strerror(errno);
+}
+
 TEST_F(BoxTest, ShowsTheExecutorWhereATemplateHasIt) {
   const auto baked = boxes_->create({.id = "baked", .executor_baked_in = true});
   ASSERT_TRUE(baked.ok()) << baked.error().message;

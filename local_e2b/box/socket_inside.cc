@@ -28,6 +28,10 @@ base::Result<base::Fd> Boxes::socket_inside(const BoxRecord& record) const {
     if (made < 0) failure = errno;
   }).join();
   if (made < 0) return base::errno_error("make a socket in the network of", record.id, failure);
+  // So that a server of the box that sets this too, as servers do, gets its port even where one of
+  // our connections happens to leave from there, or did within the last minute.
+  const int on = 1;
+  ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   return base::Fd(made);
 }
 

@@ -12,6 +12,9 @@ import world  # noqa: E402
 from world import provider_manifest, run_inside, sandbox_manifest, wait_until  # noqa: E402
 
 
+ENVD_PORT = 49983
+
+
 @contextlib.contextmanager
 def whole_world(*provider_arguments, provider_up=True):
     """A provider and a controller's folders, both empty; afterwards the machine holds nothing of them."""
@@ -200,7 +203,7 @@ for each in /proc/[0-9]*; do
 done
 mkdir -m 700 /tmp/stranger
 echo '{"uid": "another", "epoch": 1, "attachKey": "KEY", "adminKey": "KEY"}' |
-  exec /opt/sandfleet/bin/sandfleet-executor run --port 49984 --runtime-dir /tmp/stranger
+  exec /opt/sandfleet/bin/sandfleet-executor run --port 24984 --runtime-dir /tmp/stranger
 """.replace("KEY", "ab" * 32)
 
 
@@ -212,7 +215,7 @@ def test_an_executor_that_refuses_its_controller_is_replaced():
             box = controller.wait_ready("one")["one"]
             controller.program.kill()
             run_inside(provider, box, STRANGER, background=True)
-            listens = "test -e /tmp/stranger/executor.lock && grep -q ':C340 .* 0A ' /proc/net/tcp"  # On 49984.
+            listens = "test -e /tmp/stranger/executor.lock && grep -q ':6198 .* 0A ' /proc/net/tcp"  # On 24984.
             wait_until("the stranger to stand in its place", lambda: run_inside(provider, box, listens)[0] == 0)
             controller.start()
             wait_until(lambda: "a notice that it was replaced; " + controller.story(),
@@ -220,6 +223,18 @@ def test_an_executor_that_refuses_its_controller_is_replaced():
                                    controller.sandboxes()["one"].get("status", {}).get("notices", [])))
             assert controller.wait_ready("one")["one"] == box
             delete_all(provider, controller, ["one"])
+
+
+def test_the_executor_listens_where_no_outgoing_connection_can_be_in_its_way():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        box = controller.wait_ready("one")["one"]
+        first, last = map(int, run_inside(provider, box, "cat /proc/sys/net/ipv4/ip_local_port_range")[1].split())
+        sockets = [line.split() for line in run_inside(provider, box, "cat /proc/net/tcp")[1].splitlines()[1:]]
+        listening = {int(each[1].split(":")[1], 16) for each in sockets if each[3] == "0A"} - {ENVD_PORT}
+        assert listening and not [port for port in listening if first <= port <= last], (listening, first, last)
+        delete_all(provider, controller, ["one"])
 
 
 def test_a_wrong_key_is_said_and_its_cure_works():

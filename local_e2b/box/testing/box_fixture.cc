@@ -28,28 +28,6 @@ std::string mounts_naming(const fs::path& state) {
   return found;
 }
 
-base::Fd connect_inside(const Boxes& boxes, const BoxRecord& box) {
-  base::Fd connected;
-  base::eventually([&] {
-    auto socket = boxes.socket_inside(box);
-    if (!socket) return false;
-    sockaddr_in there{};
-    there.sin_family = AF_INET;
-    there.sin_port = htons(49983);
-    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ::connect(socket->get(), reinterpret_cast<sockaddr*>(&there), sizeof there);
-    pollfd writable{socket->get(), POLLOUT, 0};
-    ::poll(&writable, 1, 1000);
-    int failure = 0;
-    socklen_t size = sizeof failure;
-    ::getsockopt(socket->get(), SOL_SOCKET, SO_ERROR, &failure, &size);
-    if (failure != 0 || !(writable.revents & POLLOUT)) return false;
-    connected = *std::move(socket);
-    return true;
-  });
-  return connected;
-}
-
 }  // namespace
 
 void BoxTest::SetUp() {
@@ -82,8 +60,30 @@ BoxRecord BoxTest::make(const std::string& id) {
   return made ? *made : BoxRecord{};
 }
 
+base::Fd BoxTest::connect(const BoxRecord& box) {
+  base::Fd connected;
+  base::eventually([&] {
+    auto socket = boxes_->socket_inside(box);
+    if (!socket) return false;
+    sockaddr_in there{};
+    there.sin_family = AF_INET;
+    there.sin_port = htons(49983);
+    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ::connect(socket->get(), reinterpret_cast<sockaddr*>(&there), sizeof there);
+    pollfd writable{socket->get(), POLLOUT, 0};
+    ::poll(&writable, 1, 1000);
+    int failure = 0;
+    socklen_t size = sizeof failure;
+    ::getsockopt(socket->get(), SOL_SOCKET, SO_ERROR, &failure, &size);
+    if (failure != 0 || !(writable.revents & POLLOUT)) return false;
+    connected = *std::move(socket);
+    return true;
+  });
+  return connected;
+}
+
 std::string BoxTest::run(const BoxRecord& box, const std::string& command) {
-  const base::Fd connection = connect_inside(*boxes_, box);
+  const base::Fd connection = connect(box);
   if (!connection) return "(cannot connect)";
   EXPECT_TRUE(base::write_all(connection.get(), command + "\n").ok());
   std::string printed;

@@ -19,6 +19,8 @@ class BoxTest : public testing::Test {
 
   BoxSettings settings() const;
   BoxRecord make(const std::string& id);
+  // A connection to the shell inside, or none.
+  base::Fd connect(const BoxRecord& box);
   // What a shell command prints inside, as root of the box.
   std::string run(const BoxRecord& box, const std::string& command);
 
