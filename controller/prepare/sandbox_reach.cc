@@ -58,10 +58,10 @@ HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& 
 }
 
 base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool replace,
-                                                 std::stop_token stop) {
+                                                 const OnStep& on_step, std::stop_token stop) {
   const auto transport = transport_of_(target.provider);
   envd::Client sandbox(
-      *transport, route_of(target, envd::kEnvdPort),
+      *transport, clock_, route_of(target, envd::kEnvdPort),
       {.envd_version = target.handle.envd_version, .advice = advice_on(target.provider)});
   HttpExecutorDoor door = door_of(*transport, target);
   const auto key_of = [&](wire::TokenKind kind) {
@@ -69,7 +69,9 @@ base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool repl
   };
   const wire::StartSecrets secrets{target.uid, target.epoch, key_of(wire::TokenKind::kAttach),
                                    key_of(wire::TokenKind::kAdmin)};
-  const PrepareOptions options{.rest = [](auto time) { std::this_thread::sleep_for(time); }};
+  const PrepareOptions options{.clock = clock_,
+                               .rest = [](auto time) { std::this_thread::sleep_for(time); },
+                               .on_step = on_step};
   return bring_to_life(sandbox, door, file_, secrets, replace, options, stop);
 }
 

@@ -110,21 +110,30 @@ std::optional<base::Error> refusal_of(std::string_view what, const net::Reply& r
   return error_of(what, *reply, side, options.advice);
 }
 
-// A Start stream as it comes in: its events go to `on_event`, which says whether to go on.
+// A Start stream as it comes in: its events go to `on_event`, which says whether to go on. One that
+// is still coming in after `limit` is broken off, so that pings and crumbs do not draw it out.
 class ProcessStream {
  public:
   using OnEvent = std::function<Result<bool>(const ProcessEvent&)>;
 
-  ProcessStream(std::string what, const ClientOptions& options, OnEvent on_event)
-      : what_(std::move(what)), options_(options), on_event_(std::move(on_event)) {}
+  ProcessStream(std::string what, const base::Clock& clock, Milliseconds limit,
+                const ClientOptions& options, OnEvent on_event)
+      : what_(std::move(what)),
+        clock_(clock),
+        deadline_(clock.now() + limit),
+        options_(options),
+        on_event_(std::move(on_event)) {}
 
   net::Sink sink() {
-    return {
-        [this](const net::Response& head) {
-          head_ = head;
-          return true;
-        },
-        [this](std::string_view bytes) { return head_.status == 200 ? take(bytes) : keep(bytes); }};
+    return {[this](const net::Response& head) {
+              head_ = head;
+              return true;
+            },
+            [this](std::string_view bytes) {
+              if (clock_.now() > deadline_)
+                return fail(error(ErrorCode::kUnavailable, what_, ": envd did not end it in time"));
+              return head_.status == 200 ? take(bytes) : keep(bytes);
+            }};
   }
 
   // What ended the stream, if not `on_event`'s own wish or a good end.
@@ -170,6 +179,8 @@ class ProcessStream {
   }
 
   const std::string what_;
+  const base::Clock& clock_;
+  const base::Moment deadline_;
   const ClientOptions& options_;
   OnEvent on_event_;
   EnvelopeDecoder decoder_;
@@ -207,8 +218,12 @@ Result<Json> unary(net::Transport& transport, const Route& route, const ClientOp
 
 }  // namespace
 
-Client::Client(net::Transport& transport, Route route, ClientOptions options)
-    : transport_(transport), route_(std::move(route)), options_(std::move(options)) {}
+Client::Client(net::Transport& transport, const base::Clock& clock, Route route,
+               ClientOptions options)
+    : transport_(transport),
+      clock_(clock),
+      route_(std::move(route)),
+      options_(std::move(options)) {}
 
 Result<Done> Client::health(std::stop_token stop) {
   const net::Reply reply =
@@ -303,20 +318,18 @@ Result<Finished> Client::run(const Command& command, Milliseconds timeout, std::
   net::Request request = start_request(route_, options_, command, false);
   request.headers.add("Connect-Timeout-Ms", std::to_string(timeout.count()));
 
-  const base::SystemClock clock;
-  const base::Moment deadline = clock.now() + timeout + kGrace;
+  const Milliseconds limit = timeout + kGrace;
   Finished finished;
   bool has_ended = false;
-  ProcessStream stream(what, options_, [&](const ProcessEvent& event) -> Result<bool> {
-    collect(finished.output, event.output, finished.cut);
-    collect(finished.error_output, event.error_output, finished.cut);
-    if (event.end) finished.exit_code = event.end->exit_code;
-    has_ended = event.end.has_value();
-    if (!has_ended && clock.now() > deadline)
-      return error(ErrorCode::kUnavailable, what, ": envd did not end it in time");
-    return !has_ended;
-  });
-  const net::Reply reply = transport_.stream(request, stream.sink(), timeout + kGrace, stop);
+  ProcessStream stream(what, clock_, limit, options_,
+                       [&](const ProcessEvent& event) -> Result<bool> {
+                         collect(finished.output, event.output, finished.cut);
+                         collect(finished.error_output, event.error_output, finished.cut);
+                         if (event.end) finished.exit_code = event.end->exit_code;
+                         has_ended = event.end.has_value();
+                         return !has_ended;
+                       });
+  const net::Reply reply = transport_.stream(request, stream.sink(), limit, stop);
   if (auto failure = stream.failure(reply)) return *failure;
   if (!has_ended) return error(ErrorCode::kUnavailable, what, ": the stream ended before it did");
   return finished;
@@ -358,7 +371,7 @@ Result<std::uint32_t> Client::start(const Command& command, std::string_view inp
                  " bytes of input");
   const net::Request request = start_request(route_, options_, command, !input.empty());
   std::uint32_t pid = 0;
-  ProcessStream stream(what, options_, [&](const ProcessEvent& event) -> Result<bool> {
+  const auto on_event = [&](const ProcessEvent& event) -> Result<bool> {
     if (!event.pid || *event.pid == 0) return true;
     pid = *event.pid;
     if (input.empty()) return false;
@@ -367,7 +380,8 @@ Result<std::uint32_t> Client::start(const Command& command, std::string_view inp
       return fed.error();
     }
     return false;
-  });
+  };
+  ProcessStream stream(what, clock_, options_.timeout, options_, on_event);
   const net::Reply reply = transport_.stream(request, stream.sink(), options_.timeout, stop);
   if (auto failure = stream.failure(reply)) return *failure;
   if (pid == 0) return error(ErrorCode::kUnavailable, what, ": envd told no pid");

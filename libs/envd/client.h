@@ -8,8 +8,9 @@
 namespace envd {
 
 struct ClientOptions {
-  std::string envd_version = {};       // As the control plane tells it; empty counts as the oldest.
-  base::Milliseconds timeout{30'000};  // Of one unary call.
+  std::string envd_version = {};  // As the control plane tells it; empty counts as the oldest.
+  // Of one unary call, and of a start until its pid is told.
+  base::Milliseconds timeout{30'000};
   base::Milliseconds transfer_timeout{300'000};  // Of one upload or download.
   // Ends a message that says that the way led to no envd: what to check, and where.
   std::string advice = {};
@@ -18,9 +19,12 @@ struct ClientOptions {
 inline constexpr std::size_t kInputBytesMax = 1u << 20;  // What start() may feed to stdin.
 
 // envd over HTTP: its REST files and its Connect services in JSON. Not one byte of it needs HTTP/2.
+// No call lasts for ever, whatever envd sends: a stream is given up at the first bytes after its
+// time, or when it is silent for as long again.
 class Client final : public Sandbox {
  public:
-  Client(net::Transport& transport, Route route, ClientOptions options = {});
+  Client(net::Transport& transport, const base::Clock& clock, Route route,
+         ClientOptions options = {});
 
   base::Result<base::Done> health(std::stop_token stop) override;
   base::Result<std::optional<Entry>> stat(const std::string& path, const std::string& user,
@@ -42,6 +46,7 @@ class Client final : public Sandbox {
 
  private:
   net::Transport& transport_;
+  const base::Clock& clock_;
   const Route route_;
   const ClientOptions options_;
 };

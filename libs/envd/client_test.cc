@@ -5,6 +5,7 @@
 #include "libs/base/crypto.h"
 #include "libs/base/json.h"
 #include "libs/base/strings.h"
+#include "libs/base/testing/fake_clock.h"
 #include "libs/envd/connect.h"
 #include "libs/net/testing/fake_transport.h"
 
@@ -43,7 +44,10 @@ Answer stream_of(std::vector<std::string> pieces, Answer::End end = Answer::End:
 class EnvdClient : public testing::Test {
  protected:
   Client client(std::string version = "0.6.13") {
-    return Client(transport_, {"http://edge.test", {{"X-Access-Token", "envd-c4n4ry"}}},
+    return client_over(transport_, std::move(version));
+  }
+  Client client_over(net::Transport& transport, std::string version = "0.6.13") {
+    return Client(transport, clock_, {"http://edge.test", {{"X-Access-Token", "envd-c4n4ry"}}},
                   {.envd_version = std::move(version),
                    .timeout = Milliseconds(500),
                    .advice = "check the URL"});
@@ -63,6 +67,7 @@ class EnvdClient : public testing::Test {
     return nullptr;
   }
 
+  base::FakeClock clock_;
   net::FakeTransport transport_{[](const Request&) { return answer(404); }};
 };
 
@@ -280,6 +285,56 @@ TEST_F(EnvdClient, ARunFailsInEveryWay) {
   }
   EXPECT_EQ(client().run({}, kTime, {}).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(client().run({.argv = {"ls"}}, Milliseconds(0), {}).error().code, ErrorCode::kInvalid);
+}
+
+// A daemon whose streams never end by themselves: a piece every 100 ms.
+class Dribbling final : public net::Transport {
+ public:
+  Dribbling(base::FakeClock& clock, int status, std::string piece)
+      : clock_(clock), status_(status), piece_(std::move(piece)) {}
+  net::Reply send(const Request&, Milliseconds, std::stop_token) override { return answered(); }
+  void start(Request, Milliseconds, std::function<void(net::Reply)> done) override {
+    done(answered());
+  }
+  net::Reply stream(const Request&, const net::Sink& sink, Milliseconds, std::stop_token) override {
+    if (!sink.head(answered())) return answered();
+    for (pieces_ = 0; pieces_ < kPiecesMax; ++pieces_) {
+      clock_.advance(Milliseconds(100));
+      if (!sink.bytes(piece_)) break;
+    }
+    return answered();
+  }
+  Milliseconds lasted() const { return Milliseconds(100) * pieces_; }
+
+ private:
+  static constexpr int kPiecesMax = 10'000;
+  net::Response answered() const { return {.status = status_}; }
+  base::FakeClock& clock_;
+  const int status_;
+  const std::string piece_;
+  int pieces_ = 0;
+};
+
+TEST_F(EnvdClient, NoStreamIsDrawnOutBeyondItsTime) {
+  struct Row {
+    const char* name;
+    int status;
+    std::string piece;
+  };
+  const Row rows[] = {{"pings", 200, event(R"({"keepalive":{}})")},
+                      {"crumbs of a message", 200, std::string(1, '\0')},
+                      {"crumbs of a refusal", 500, "x"}};
+  for (const Row& row : rows) {
+    Dribbling daemon(clock_, row.status, row.piece);
+    EXPECT_EQ(client_over(daemon).run({.argv = {"ls"}}, kTime, {}).error().code,
+              ErrorCode::kUnavailable)
+        << row.name;
+    EXPECT_LE(daemon.lasted(), kTime + Milliseconds(16'000)) << row.name;
+    EXPECT_EQ(client_over(daemon).start({.argv = {"ls"}}, "k", {}).error().code,
+              ErrorCode::kUnavailable)
+        << row.name;
+    EXPECT_LE(daemon.lasted(), Milliseconds(1'000)) << row.name;
+  }
 }
 
 // What a daemon hears while start() feeds a process.

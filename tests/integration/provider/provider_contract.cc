@@ -129,7 +129,7 @@ class Inside : public testing::TestWithParam<Routing> {
     // Names under localhost are this machine, so that a label can stand before it.
     if (GetParam() == Routing::kSubdomain) url.replace(url.find("127.0.0.1"), 9, "localhost");
     client_ = std::make_unique<envd::Client>(
-        *world_.transport_,
+        *world_.transport_, clock_,
         envd::route_to({url, GetParam()}, handle_.id, envd::kEnvdPort, handle_.envd_access_token,
                        handle_.traffic_access_token),
         envd::ClientOptions{.envd_version = handle_.envd_version});
@@ -144,6 +144,7 @@ class Inside : public testing::TestWithParam<Routing> {
     return finished ? *finished : envd::Finished{.exit_code = -2};
   }
 
+  const base::SystemClock clock_;
   ProviderWorld world_;
   Handle handle_;
   std::unique_ptr<envd::Client> client_;
@@ -220,7 +221,7 @@ TEST_P(Inside, AStartedProcessGetsItsInputAndLivesOn) {
 }
 
 TEST_P(Inside, AWrongTokenIsDeniedAndAPausedSandboxIsNotRunning) {
-  envd::Client stranger(*world_.transport_,
+  envd::Client stranger(*world_.transport_, clock_,
                         envd::route_to({setting("E2B_SANDBOX_URL"), Routing::kHeader}, handle_.id,
                                        envd::kEnvdPort, "wrong", {}),
                         {.envd_version = handle_.envd_version});
