@@ -7,21 +7,53 @@
 #include <latch>
 
 #include "controller/metrics.h"
+#include "libs/api/reasons.h"
 #include "libs/base/testing/temporary_folder.h"
 #include "libs/e2b/testing/fake_cloud.h"
 #include "libs/manifests/file_store.h"
+#include "libs/manifests/state_reader.h"
 
 namespace controller {
 namespace {
 
 using namespace std::chrono_literals;
 
+// The machine's clock, some time ahead.
+class AheadClock final : public base::Clock {
+ public:
+  base::Moment now() const override { return clock_.now() + ahead_.load(); }
+  base::WallTime wall() const override { return clock_.wall() + ahead_.load(); }
+  void skip(base::Milliseconds time) { ahead_ = ahead_.load() + time; }
+
+ private:
+  const base::SystemClock clock_;
+  std::atomic<base::Milliseconds> ahead_{base::Milliseconds(0)};
+};
+
 // An executor that answers everywhere, and does as told.
 class Inside final : public Reach {
  public:
-  base::Result<wire::Health> prepare(const Target&, bool, std::stop_token) override {
-    std::lock_guard lock(mutex_);
+  base::Result<wire::Health> prepare(const Target&, bool, const OnStep& on_step,
+                                     std::stop_token) override {
+    on_step("sending the executor");
+    std::unique_lock lock(mutex_);
+    ++preparing_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return !held_; });
     return health_;
+  }
+  void hold_preparation() {
+    std::lock_guard lock(mutex_);
+    held_ = true;
+  }
+  void let_preparation_go() {
+    std::lock_guard lock(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+  void wait_for_preparation(int number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return preparing_ >= number; });
   }
   base::Result<wire::Health> quiesce(const Target&, const wire::Quiesce&,
                                      std::stop_token) override {
@@ -37,6 +69,9 @@ class Inside final : public Reach {
 
  private:
   std::mutex mutex_;
+  std::condition_variable changed_;
+  int preparing_ = 0;
+  bool held_ = false;
   wire::Health health_{.instance = "i-1"};
 };
 
@@ -105,7 +140,7 @@ class ControllerTest : public testing::Test {
   }
 
   const base::TemporaryFolder folder_;
-  const base::SystemClock clock_;
+  AheadClock clock_;
   std::latch on_its_way_{1}, answer_{1};
   std::shared_ptr<e2b::FakeCloud> cloud_ = std::make_shared<e2b::FakeCloud>(clock_);
   metrics::Registry registry_{metrics_table()};
@@ -128,6 +163,30 @@ class ControllerTest : public testing::Test {
                           memories_, clock_, registry_, news_},
                          {.workers = 2}};
 };
+
+TEST_F(ControllerTest, TellsWhichStepOfAPreparationIsSlowWhileItIs) {
+  ASSERT_TRUE(becomes_ready());
+  inside_.hold_preparation();
+  declare_another();
+  inside_.wait_for_preparation(2);
+  clock_.skip(11s);
+  const auto why = [&]() -> std::string {
+    const auto two = store_->find_sandbox({"default", "two"});
+    const auto* ready = api::find_condition(two->status, api::condition::kReady);
+    return ready ? ready->message : "";
+  };
+  EXPECT_TRUE(wait_until([&] { return why().find("sending the executor") != std::string::npos; }))
+      << why();
+  clock_.skip(11s);
+  inside_.let_preparation_go();
+  EXPECT_TRUE(wait_until([&] { return why() == "run 1"; })) << why();
+  const auto events = manifests::StateReader(folder_.path() / "state").events();
+  ASSERT_TRUE(events);
+  std::int64_t told = 0;
+  for (const auto& each : *events)
+    if (each.event.reason == "SlowStep") told += each.count;
+  EXPECT_EQ(told, 1);
+}
 
 TEST_F(ControllerTest, StopsWithoutTouchingASandbox) {
   ASSERT_TRUE(becomes_ready());

@@ -156,7 +156,8 @@ class Insides final : public Reach {
     cloud_.on_change([this](const std::string& id, e2b::Change change) { follow(id, change); });
   }
 
-  base::Result<wire::Health> prepare(const Target& target, bool, std::stop_token) override {
+  base::Result<wire::Health> prepare(const Target& target, bool, const OnStep&,
+                                     std::stop_token) override {
     if (refuses_) {
       ++refused_;
       return base::Error{base::ErrorCode::kDenied, "another's executor"};

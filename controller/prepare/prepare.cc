@@ -86,7 +86,9 @@ class Preparation {
       : sandbox_(sandbox), door_(door), file_(file), options_(options), stop_(std::move(stop)) {}
 
   base::Result<wire::Health> run(const wire::StartSecrets& secrets, bool replace) {
+    options_.on_step("asking whether envd is well");
     CHECK_OK(sandbox_.health(stop_));
+    options_.on_step("asking whether an executor answers");
     const auto answer = door_.health(stop_);
     // Behind an edge that turns us away one may be at work: it is neither started nor replaced.
     if (is_turned_away(answer) || (!replace && is_heard(answer))) return answer;
@@ -101,7 +103,10 @@ class Preparation {
   };
 
   base::Result<base::Done> begin(const wire::StartSecrets& secrets, bool replace) {
-    if (replace) CHECK_OK(script(kEndAll, {kExecutorPath}, kRoot));
+    if (replace) {
+      options_.on_step("ending the executor that refuses us");
+      CHECK_OK(script(kEndAll, {kExecutorPath}, kRoot));
+    }
     TRY(const Layout layout, lay_out());
     if (!layout.right_executor) CHECK_OK(upload());
     return start(secrets, layout.group);
@@ -133,11 +138,13 @@ class Preparation {
   }
 
   base::Result<Layout> lay_out() {
+    options_.on_step("asking who the default user is");
     TRY(const std::string ids, script("id -u; id -g", {}, ""));
     const auto lines = base::split(std::string(base::trim(ids)), '\n');
     if (lines.size() != 2)
       return base::error(ErrorCode::kUnavailable,
                          "cannot tell who the default user is: ", net::tame(ids));
+    options_.on_step("laying out the executor's folder");
     TRY(const std::string told, script(kLayOut, {lines[0] + ":" + lines[1], kExecutorPath}, kRoot));
     const auto facts = base::split(told, '\n');
     if (facts.size() < 2)
@@ -151,6 +158,7 @@ class Preparation {
   // An image without sha256sum sends the file itself.
   base::Result<bool> is_right(const std::string& digest) {
     if (digest != "unknown") return digest == file_.sha256_hex;
+    options_.on_step("reading the executor that is there");
     TRY(const std::string content, sandbox_.download(kExecutorPath, kRoot, stop_));
     return base::to_hex(base::sha256(content)) == file_.sha256_hex;
   }
@@ -160,6 +168,7 @@ class Preparation {
       return base::error(ErrorCode::kInvalid,
                          "the template has no executor and none is at hand to send: give its file "
                          "with --executor");
+    options_.on_step("sending the executor");
     const std::string folder = "/opt/sandfleet/bin";
     const std::string staged = folder + "/.executor-" + base::random_hex(8);
     CHECK_OK(script("mkdir -p \"$1\"", {folder}, kRoot));
@@ -169,33 +178,39 @@ class Preparation {
   }
 
   base::Result<base::Done> start(const wire::StartSecrets& secrets, const std::string& group) {
+    options_.on_step("starting the executor");
     const envd::Command command{
         .argv = {"/bin/sh", "-c", kStart, "sandfleet", group, kExecutorPath, kRuntimeFolder}};
     TRY(const std::uint32_t pid,
         sandbox_.start(command, base::to_text(wire::to_json(secrets)) + "\n", stop_));
     if (group.empty()) return base::Done{};
+    options_.on_step("moving the executor into its control group");
     // Only root may move it out of envd's group; without one it merely stays there.
     (void)script("echo \"$1\" >\"$2/cgroup.procs\"", {std::to_string(pid), group}, kRoot);
     return base::Done{};
   }
 
   base::Result<wire::Health> wait_for_answer() {
-    auto answer = door_.health(stop_);
-    base::Milliseconds waited{0}, pause = options_.ask_first;
-    while (waited < options_.answer_within) {
+    options_.on_step("waiting for the executor's first answer");
+    const base::Moment until = options_.clock.now() + options_.answer_within;
+    base::Milliseconds pause = options_.ask_first;
+    for (;;) {
+      auto answer = door_.health(stop_);
       if (is_heard(answer) || is_turned_away(answer) || stop_.stop_requested()) return answer;
+      if (options_.clock.now() >= until) return never_answered(answer.error());
       options_.rest(pause);
-      waited += pause;
       pause = std::min(pause + pause / 2, options_.ask_every);
-      answer = door_.health(stop_);
     }
+  }
+
+  base::Error never_answered(const base::Error& last_ask) {
+    options_.on_step("reading the executor's log");
     const auto log = sandbox_.download(std::string(kRuntimeFolder) + "/executor.log", kRoot, stop_);
     const std::string last = log && log->size() > 400 ? log->substr(log->size() - 400)
                              : log                    ? *log
                                                       : "";
     return base::error(ErrorCode::kUnavailable, "the executor was started and does not answer (",
-                       answer.error().message,
-                       "); its log ends: ", base::on_one_line(base::trim(last)));
+                       last_ask.message, "); its log ends: ", base::on_one_line(base::trim(last)));
   }
 
   envd::Sandbox& sandbox_;

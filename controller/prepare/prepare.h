@@ -3,8 +3,10 @@
 #include <functional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "controller/prepare/executor_door.h"
+#include "libs/base/clock.h"
 #include "libs/envd/sandbox.h"
 #include "libs/wire/admin.h"
 
@@ -20,10 +22,15 @@ struct ExecutorFile {
 };
 
 struct PrepareOptions {
-  base::Milliseconds answer_within{15'000};        // From the executor's start to its first answer.
-  base::Milliseconds ask_first{2}, ask_every{20};  // The first pause between asks, and the longest.
+  const base::Clock& clock;
   // Waits, so that a test need not.
   std::function<void(base::Milliseconds)> rest;
+  // Hears the name of each step as it begins.
+  std::function<void(std::string_view step)> on_step = [](std::string_view) {};
+  // From the executor's start to its first answer, however long each ask takes; one that is on its
+  // way then may still bring it.
+  base::Milliseconds answer_within{15'000};
+  base::Milliseconds ask_first{2}, ask_every{20};  // The first pause between asks, and the longest.
 };
 
 // Brings our executor to life inside one sandbox: envd is healthy, the private runtime folder and

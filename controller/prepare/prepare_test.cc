@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libs/base/crypto.h"
+#include "libs/base/testing/fake_clock.h"
 
 namespace controller {
 namespace {
@@ -138,11 +139,22 @@ class Prepare : public testing::Test {
  protected:
   base::Result<wire::Health> prepare(bool replace = false) {
     Door door(inside_);
-    return bring_to_life(inside_, door, file_, {"uid-1", 1, "aa", "kk"}, replace,
-                         {.rest = [](auto) {}}, {});
+    return bring_to_life(inside_, door, file_, {"uid-1", 1, "aa", "kk"}, replace, options(), {});
+  }
+  PrepareOptions options() {
+    return {.clock = clock_,
+            .rest =
+                [this](auto pause) {
+                  clock_.advance(pause);
+                  pauses_.push_back(pause);
+                },
+            .on_step = [this](std::string_view step) { steps_.emplace_back(step); }};
   }
   const std::string content_ = "the executor";
   const ExecutorFile file_{content_, base::to_hex(base::sha256(content_))};
+  base::FakeClock clock_;
+  std::vector<base::Milliseconds> pauses_;
+  std::vector<std::string> steps_;
   FakeInside inside_;
 };
 
@@ -210,40 +222,77 @@ TEST_F(Prepare, RefusesARuntimeFolderThatIsALink) {
   EXPECT_NE(health.error().message.find("not a real folder"), std::string::npos);
 }
 
+// A door behind which nobody answers, each time only after `takes`; from `answers_at` on somebody
+// does.
+class SlowDoor final : public ExecutorDoor {
+ public:
+  explicit SlowDoor(base::FakeClock& clock, base::Milliseconds takes = {})
+      : clock_(clock), takes_(takes) {}
+  base::Result<wire::Health> health(std::stop_token) override {
+    clock_.advance(takes_);
+    ++asks;
+    if (clock_.now() < answers_at) return FakeInside::gone();
+    return wire::Health{.instance = "i-1"};
+  }
+  base::Result<wire::Health> quiesce(const wire::Quiesce&, std::stop_token) override {
+    return FakeInside::gone();
+  }
+  base::Result<wire::Health> resumed(const wire::Resumed&, std::stop_token) override {
+    return FakeInside::gone();
+  }
+  base::Moment answers_at = base::Moment::max();
+  int asks = 0;
+
+ private:
+  base::FakeClock& clock_;
+  const base::Milliseconds takes_;
+};
+
 TEST_F(Prepare, SaysWhatTheLogEndsWithWhenNobodyAnswers) {
   inside_.files[std::string(kRuntimeFolder) + "/executor.log"] = "cannot bind";
-  const ExecutorFile none{"", file_.sha256_hex};
   inside_.files[kExecutorPath] = content_;
-  struct Mute final : ExecutorDoor {
-    base::Result<wire::Health> health(std::stop_token) override { return FakeInside::gone(); }
-    base::Result<wire::Health> quiesce(const wire::Quiesce&, std::stop_token) override {
-      return FakeInside::gone();
-    }
-    base::Result<wire::Health> resumed(const wire::Resumed&, std::stop_token) override {
-      return FakeInside::gone();
-    }
-  } mute;
-  const auto health = bring_to_life(inside_, mute, none, {"uid-1", 1, "aa", "kk"}, false,
-                                    {.rest = [](auto) {}}, {});
+  SlowDoor mute(clock_);
+  const auto health =
+      bring_to_life(inside_, mute, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
   ASSERT_FALSE(health);
   EXPECT_NE(health.error().message.find("cannot bind"), std::string::npos);
 }
 
 TEST_F(Prepare, AsksSoonAtFirstThenLessOften) {
-  std::vector<base::Milliseconds> pauses;
-  Door door(inside_);  // Nothing answers: there is no executor.
-  const ExecutorFile none{"", base::to_hex(base::sha256(""))};
-  inside_.files[kExecutorPath] = "";
+  inside_.files[kExecutorPath] = content_;
   inside_.starts_in_vain = true;
-  EXPECT_FALSE(bring_to_life(inside_, door, none, {"uid-1", 1, "aa", "kk"}, false,
-                             {.rest = [&](auto pause) { pauses.push_back(pause); }}, {}));
-  ASSERT_FALSE(pauses.empty());
-  EXPECT_EQ(pauses.front(), base::Milliseconds(2));
-  EXPECT_EQ(pauses.back(), base::Milliseconds(20));
-  EXPECT_TRUE(std::ranges::is_sorted(pauses));
-  const auto waited = std::accumulate(pauses.begin(), pauses.end(), base::Milliseconds(0));
-  EXPECT_GE(waited, PrepareOptions{}.answer_within);
-  EXPECT_LT(waited, PrepareOptions{}.answer_within + base::Milliseconds(20));
+  EXPECT_FALSE(prepare());
+  ASSERT_FALSE(pauses_.empty());
+  EXPECT_EQ(pauses_.front(), base::Milliseconds(2));
+  EXPECT_EQ(pauses_.back(), base::Milliseconds(20));
+  EXPECT_TRUE(std::ranges::is_sorted(pauses_));
+  const auto waited = std::accumulate(pauses_.begin(), pauses_.end(), base::Milliseconds(0));
+  EXPECT_GE(waited, options().answer_within);
+  EXPECT_LT(waited, options().answer_within + base::Milliseconds(20));
+}
+
+TEST_F(Prepare, GivesUpInTimeHoweverLongEachAskTakes) {
+  inside_.files[kExecutorPath] = content_;
+  SlowDoor hanging(clock_, base::Seconds(10));
+  EXPECT_FALSE(
+      bring_to_life(inside_, hanging, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {}));
+  EXPECT_EQ(hanging.asks, 3) << "one before the start, and two within 15 s after it";
+}
+
+TEST_F(Prepare, TakesTheAnswerThatTheLastAskBrings) {
+  inside_.files[kExecutorPath] = content_;
+  SlowDoor late(clock_, base::Seconds(10));
+  late.answers_at = clock_.now() + base::Seconds(30);
+  EXPECT_TRUE(bring_to_life(inside_, late, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {}));
+}
+
+TEST_F(Prepare, NamesEachStepAsItBegins) {
+  EXPECT_TRUE(prepare());
+  EXPECT_EQ(steps_, (std::vector<std::string>{
+                        "asking whether envd is well", "asking whether an executor answers",
+                        "asking who the default user is", "laying out the executor's folder",
+                        "sending the executor", "starting the executor",
+                        "waiting for the executor's first answer"}));
 }
 
 TEST_F(Prepare, CanBeRepeatedAfterACutAtAnyStep) {

@@ -18,7 +18,7 @@ class SandboxReach final : public Reach {
   using TransportOf = std::function<std::shared_ptr<net::Transport>(const api::ProviderSpec&)>;
   SandboxReach(TransportOf transport_of, const base::Clock& clock, std::string fleet_key,
                ExecutorFile file);
-  base::Result<wire::Health> prepare(const Target& target, bool replace,
+  base::Result<wire::Health> prepare(const Target& target, bool replace, const OnStep& on_step,
                                      std::stop_token stop) override;
   base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                      std::stop_token stop) override;

@@ -72,6 +72,12 @@ void outdate(Memory& memory, base::Moment now) {
   memory.listed.reset();
 }
 
+std::optional<Progress> slow_step(const Observation& seen) {
+  const auto& progress = seen.memory.progress;
+  if (!seen.operation || !progress || seen.now - progress->since < kSlowStep) return std::nullopt;
+  return progress;
+}
+
 std::string key_of_run(const std::string& instance,
                        const std::optional<base::WallTime>& started_at) {
   return instance + "@" + (started_at ? base::to_rfc3339(*started_at) : "");

@@ -45,6 +45,14 @@ struct ExecutorView {
   wire::Health health = {};
 };
 
+// What the Operation under way is at, for people.
+struct Progress {
+  std::string step = {};
+  base::Moment since = {};
+  bool told = false;  // That it is slow.
+};
+inline constexpr base::Milliseconds kSlowStep{10'000};
+
 // A step that failed is not tried again before `until`, unless the resource changed meanwhile.
 struct HeldBack {
   int failures = 0;
@@ -81,6 +89,7 @@ struct Memory {
   bool rolled_back = false;  // Seen before a resume: what is saved is older than the last run.
   std::string told = {};     // The run and executor instance that `resumed` has reached.
   bool quiesced = false;     // By us, before a pause that has not come true.
+  std::optional<Progress> progress = {};
   HeldBack held = {};
 };
 
@@ -114,6 +123,9 @@ struct Observation {
 
 // Something changed at the provider, or may have: what was seen before is no witness any more.
 void outdate(Memory& memory, base::Moment now);
+
+// The step that takes longer than kSlowStep, if one does.
+std::optional<Progress> slow_step(const Observation& seen);
 
 // Names one run of one executor process.
 std::string key_of_run(const std::string& instance,

@@ -270,11 +270,18 @@ base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id,
 
 Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
   return begin(pass, "Prepare", false, [this, pass, step](std::stop_token stop) {
+    const auto on_step = [&](std::string_view name) {
+      parts_.memories.update(pass.uid(), [&](Memory& memory) {
+        memory.progress = Progress{.step = std::string(name), .since = parts_.clock.now()};
+      });
+    };
     const auto health = [&]() -> base::Result<wire::Health> {
+      on_step("asking the provider for the way in");
       TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
-      return parts_.reach.prepare(where, step.replace, stop);
+      return parts_.reach.prepare(where, step.replace, on_step, stop);
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.progress.reset();
       note_executor(memory, step, health);
       if (!health) forget_way_in(memory, parts_.clock.now());
     });

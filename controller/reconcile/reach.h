@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "libs/api/provider.h"
 #include "libs/base/result.h"
@@ -22,10 +24,14 @@ struct Target {
 // kUnavailable: nobody answers.
 class Reach {
  public:
+  // Hears the name of each step as it begins.
+  using OnStep = std::function<void(std::string_view step)>;
+
   virtual ~Reach() = default;
-  // Until the executor answers; each step repeatable. `replace`: whatever executor runs is ended.
+  // Until the executor answers; each step repeatable, and none without a limit in time. `replace`:
+  // whatever executor runs is ended.
   virtual base::Result<wire::Health> prepare(const Target& target, bool replace,
-                                             std::stop_token stop) = 0;
+                                             const OnStep& on_step, std::stop_token stop) = 0;
   virtual base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                              std::stop_token stop) = 0;
   virtual base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,

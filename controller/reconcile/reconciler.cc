@@ -104,6 +104,7 @@ kube::Requeue Reconciler::publish(const Pass& pass, const Action& action, const 
                                   {"state", news.status.state},
                                   {"error", outcome.error ? outcome.error->message : ""}});
   if (news.event) parts_.store.record_event(wanted, *news.event);
+  tell_slow_step(pass);
   if (!news.write || news.status == wanted.status) return news.requeue;
   const auto saved = parts_.store.update_status(
       wanted.metadata.key, {wanted.metadata.uid, wanted.metadata.resource_version}, news.status);
@@ -111,6 +112,19 @@ kube::Requeue Reconciler::publish(const Pass& pass, const Action& action, const 
   if (!saved) return {.failed = true};
   recorded(pass, action);
   return news.requeue;
+}
+
+// To the log, once for each such step, as the event does.
+void Reconciler::tell_slow_step(const Pass& pass) {
+  const auto slow = slow_step(pass.seen);
+  if (!slow || slow->told) return;
+  base::log::warn("a step is slow", {{"sandbox", api::to_text(pass.wanted().metadata.key)},
+                                     {"operation", *pass.seen.operation},
+                                     {"step", slow->step},
+                                     {"for_ms", (pass.seen.now - slow->since).count()}});
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    if (memory.progress && memory.progress->since == slow->since) memory.progress->told = true;
+  });
 }
 
 // What only a status on record may make us remember.

@@ -63,6 +63,7 @@ class Reconciler {
   Pass observe(const api::Sandbox& wanted);
   Outcome act(const Pass& pass, const Action& action);
   kube::Requeue publish(const Pass& pass, const Action& action, const Outcome& outcome);
+  void tell_slow_step(const Pass& pass);
   void recorded(const Pass& pass, const Action& action);
   void tend_lease(const Pass& pass, const Action& action);
   void remember(const Pass& pass, const Action& action, const Outcome& outcome);

@@ -69,6 +69,18 @@ std::string_view state_of(const Wait& wait, const Observation& seen) {
   return seen.wanted.status.run == 0 ? "Preparing" : "Unknown";
 }
 
+std::string text_of_slow(const Progress& slow) {
+  return slow.step + " takes longer than " +
+         std::to_string(std::chrono::duration_cast<base::Seconds>(kSlowStep).count()) + " s";
+}
+
+// An Operation that is under way: what it does, and at which step it lingers.
+Story of_running(const Observation& seen) {
+  Story story = of_operation(*seen.operation);
+  if (const auto slow = slow_step(seen)) story.message += ": " + text_of_slow(*slow);
+  return story;
+}
+
 // This process has yet to hear from an executor that an earlier one found Ready: a restart of ours
 // is no news about the sandbox, so it counts as before until the look has failed.
 bool is_looked_at_again(const Observation& seen) {
@@ -81,7 +93,7 @@ bool is_looked_at_again(const Observation& seen) {
 
 Story of_wait(const Wait& wait, const Observation& seen) {
   if (is_looked_at_again(seen) && !seen.wanted.deleting()) return kept(seen);
-  if (seen.operation && !seen.wanted.deleting()) return of_operation(*seen.operation);
+  if (seen.operation && !seen.wanted.deleting()) return of_running(seen);
   if (seen.operation)
     return under_way("Deleting", reason::kDeleting, "waiting for the end of " + *seen.operation);
   Story story{.state = state_of(wait, seen), .reason = wait.reason, .message = wait.why};
@@ -284,6 +296,8 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
             return Event(normal("Ending", std::string(reason_of(step.by))));
           },
           [&](const Wait& step) {
+            if (const auto slow = slow_step(seen); slow && !slow->told)
+              return Event(api::Event{"Warning", "SlowStep", *seen.operation, text_of_slow(*slow)});
             const bool news = step.stalled && seen.wanted.status.state != state_of(step, seen);
             if (!news) return Event();
             return Event(api::Event{"Warning", step.reason, name, step.why});

@@ -47,6 +47,10 @@ Observation busy(Observation seen, const char* operation) {
   seen.operation = operation;
   return seen;
 }
+Observation slow(Observation seen, base::Milliseconds took, bool told = false) {
+  seen.memory.progress = Progress{"sending the executor", seen.now - took, told};
+  return seen;
+}
 Observation paused_by_user() {
   Observation seen = wanting(ready(), DesiredState::kPaused);
   seen.wanted.status.paused_by = api::PausedBy::kUser;
@@ -139,6 +143,9 @@ const Case kCases[] = {
      Writes::kStatus,
      {},
      2'000ms},
+    {"for_a_step_that_is_slow", slow(busy(bound(), "Prepare"), 10s), Wait{}, "Preparing", "False",
+     "Preparing", Writes::kStatus,
+     warning("SlowStep", "Prepare", "sending the executor takes longer than 10 s"), 2'000ms},
     {"for_a_pause",
      busy(ready(), "Pause"),
      Wait{},
@@ -341,6 +348,21 @@ TEST(Report, TellsOfAStandstillOnce) {
   const Action stalled = wait_for(reason::kTemplateNotFound, true);
   seen.wanted.status = report(seen, stalled, {}).status;
   EXPECT_FALSE(report(seen, stalled, {}).event);
+}
+
+TEST(Report, NamesAStepThatIsSlowAndTellsOfItOnce) {
+  const auto told = [](const Observation& seen) {
+    const Report news = report(seen, Wait{}, {});
+    return std::pair(ready_of(news)->message, news.event.has_value());
+  };
+  const std::string brief = "the executor is being started";
+  const std::string named = brief + ": sending the executor takes longer than 10 s";
+  const Observation preparing = busy(bound(), "Prepare");
+  EXPECT_EQ(told(preparing), std::pair(brief, false));
+  EXPECT_EQ(told(slow(preparing, 9'999ms)), std::pair(brief, false));
+  EXPECT_EQ(told(slow(preparing, 10s)), std::pair(named, true));
+  EXPECT_EQ(told(slow(preparing, 60s, true)), std::pair(named, false));
+  EXPECT_FALSE(told(slow(bound(), 60s)).second) << "nothing is under way any more";
 }
 
 TEST(Report, KeepsTheLastNoticesAndNumbersThemOn) {
