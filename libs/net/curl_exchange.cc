@@ -54,6 +54,10 @@ std::size_t on_upload(char* buffer, std::size_t unit, std::size_t count, void* s
   return exchange.objection ? CURL_READFUNC_ABORT : CURL_READFUNC_PAUSE;
 }
 
+bool has_tls(std::string_view url) {
+  return base::equal_ignoring_case(url.substr(0, url.find(':')), "https");
+}
+
 curl_blob blob_of(const std::string& text) {
   return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
 }
@@ -63,7 +67,9 @@ void set_connection(CURL* easy, const ConnectionOptions& options, const CurlExch
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // Never wait for a resolver that hangs.
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  // A connection that can be shared is worth the wait for its handshake. Without TLS there is none,
+  // and libcurl would wait for the first reply instead, however long that takes.
+  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, has_tls(exchange.request->url) ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, long(options.connect_timeout.count()));
   curl_easy_setopt(easy, CURLOPT_USERAGENT, options.user_agent.c_str());

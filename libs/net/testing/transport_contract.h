@@ -261,6 +261,16 @@ TEST_P(TransportContract, AnswersAHundredAtOnce) {
   EXPECT_EQ(bodies.size(), static_cast<std::size_t>(kCount));
 }
 
+TEST_P(TransportContract, ARequestDoesNotWaitForTheReplyToAnother) {
+  world_->play([](const Request& request) {
+    return request.method == "POST" ? silent_answer() : answer(200);
+  });
+  world_->transport().start(to("POST"), kLong, [](const Reply&) {});
+  ASSERT_TRUE(world_->wait_until([&] { return !world_->requests().empty(); }));
+  const Reply reply = send(to("GET"), kLong / 10);
+  EXPECT_TRUE(reply) << reply.error().message;
+}
+
 TEST_P(TransportContract, ServesManyThreads) {
   world_->play([](const Request& request) { return answer(200, request.body); });
   std::atomic<int> right = 0;
