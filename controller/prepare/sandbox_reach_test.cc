@@ -46,7 +46,7 @@ TEST_P(WrongWay, IsNamedWithWhatToCheck) {
       .handle = {.id = "sb-1"},
       .uid = "uid-1",
       .epoch = 1};
-  const auto prepared = reach.prepare(target, false, {});
+  const auto prepared = reach.prepare(target, false, [](std::string_view) {}, {});
   ASSERT_FALSE(prepared);
   EXPECT_EQ(prepared.error().code, base::ErrorCode::kUnavailable);
   EXPECT_THAT(prepared.error().message,
