@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -105,10 +106,13 @@ TEST(Files, WaitsOutThoseWhoOnlyLook) {
   const auto path = folder / "lock";
   Fd look(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::flock(look.get(), LOCK_SH), 0);
+  std::atomic<bool> begun = false;
   const std::jthread onlooker([&] {
-    std::this_thread::sleep_for(Milliseconds(20));
+    while (!begun) std::this_thread::yield();
+    for (int i = 0; i < 1'000; ++i) std::this_thread::yield();
     look.reset();
   });
+  begun = true;
   EXPECT_TRUE(lock_file(path));
 }
 

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <utility>
@@ -32,6 +33,11 @@ TlsServer::TlsServer(const TlsIdentity& own, const TlsIdentity* client, std::str
 TlsServer::~TlsServer() { shutdown(listener_.get(), SHUT_RDWR); }
 
 void TlsServer::serve() {
+  // OpenSSL writes to peers that have gone.
+  sigset_t broken_pipes;
+  sigemptyset(&broken_pipes);
+  sigaddset(&broken_pipes, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipes, nullptr);
   for (;;) {
     const base::Fd fd(accept(listener_.get(), nullptr, nullptr));
     if (!fd) return;
