@@ -2,9 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
-#include <atomic>
 #include <filesystem>
-#include <thread>
+#include <future>
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
@@ -106,14 +105,10 @@ TEST(Files, WaitsOutThoseWhoOnlyLook) {
   const auto path = folder / "lock";
   Fd look(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::flock(look.get(), LOCK_SH), 0);
-  std::atomic<bool> begun = false;
-  const std::jthread onlooker([&] {
-    while (!begun) std::this_thread::yield();
-    for (int i = 0; i < 1'000; ++i) std::this_thread::yield();
-    look.reset();
-  });
-  begun = true;
-  EXPECT_TRUE(lock_file(path));
+  auto locked = std::async(std::launch::async, [&] { return lock_file(path); });
+  EXPECT_EQ(locked.wait_for(Milliseconds(20)), std::future_status::timeout);
+  look.reset();
+  EXPECT_TRUE(locked.get());
 }
 
 TEST(Strings, EncodesAndDecodesPercents) {
