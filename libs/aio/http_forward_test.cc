@@ -18,6 +18,7 @@ using testing::hear_until;
 using testing::kPatience;
 using ::testing::Not;
 using testing::say;
+using testing::tell;
 
 Task<> send_back(std::shared_ptr<HttpExchange> exchange) {
   std::string names;
@@ -89,11 +90,6 @@ struct Site {
   std::string outcome;
   std::weak_ptr<HttpExchange> current;
 };
-
-void tell(Task<> (*story)(Site&)) {
-  Site site;
-  testing::run(site.loop, story(site));
-}
 
 Task<> forwards_fields(Site& site) {
   auto peer = co_await dial(site.port);

@@ -18,6 +18,7 @@ using testing::hear_all;
 using testing::hear_until;
 using testing::kPatience;
 using testing::say;
+using testing::tell;
 
 // What the test's handler does, by path; `seen` is what it found out.
 struct Site {
@@ -77,11 +78,6 @@ Task<> Site::handle(Site& site, std::shared_ptr<HttpExchange> exchange) {
   } else {
     co_await echo(*exchange);
   }
-}
-
-void tell(Task<> (*story)(Site&), HttpLimits limits = {}) {
-  Site site(limits);
-  testing::run(site.loop, story(site));
 }
 
 Task<> keeps_alive(Site& site) {
@@ -183,7 +179,9 @@ Task<> bounds_connections(Site& site) {
     if ((co_await hear_all(next)).find("200 OK") != std::string::npos) break;
   }
 }
-TEST(HttpServer, BoundsItsConnections) { tell(bounds_connections, {.connections_max = 2}); }
+TEST(HttpServer, BoundsItsConnections) {
+  tell(bounds_connections, HttpLimits{.connections_max = 2});
+}
 
 Task<> until_seen(Site& site) {
   while (site.seen.empty()) co_await sleep_for(milliseconds(1));
