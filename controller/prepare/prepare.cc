@@ -87,7 +87,7 @@ class Preparation {
 
   base::Result<wire::Health> run(const wire::StartSecrets& secrets, bool replace) {
     options_.on_step("asking whether envd is well");
-    CHECK_OK(sandbox_.health(stop_));
+    if (const auto well = sandbox_.health(stop_); !well) return from_envd(well.error());
     options_.on_step("asking whether an executor answers");
     const auto answer = door_.health(stop_);
     // Behind an edge that turns us away one may be at work: it is neither started nor replaced.

@@ -27,6 +27,7 @@ bool parses(const std::string& script) {
 class FakeInside final : public envd::Sandbox {
  public:
   base::Result<base::Done> health(std::stop_token) override {
+    if (is_shut_off) return base::error(base::ErrorCode::kDenied, "403: no traffic token");
     if (!step()) return gone();
     return base::Done{};
   }
@@ -115,6 +116,7 @@ class FakeInside final : public envd::Sandbox {
   std::map<std::string, bool> executable;
   bool running = false, refuses = false, runtime_is_link = false, no_sha256sum = false;
   bool turns_away = false;    // By envd.
+  bool is_shut_off = false;   // By an edge, envd's health too.
   bool edge_refuses = false;  // On the way to the executor.
   bool starts_in_vain = false;
   int uploads = 0, starts = 0, die_before = -1;
@@ -202,6 +204,11 @@ TEST_F(Prepare, ReportsOneThatRefusesAndReplacesItWhenTold) {
 
 TEST_F(Prepare, DoesNotTakeEnvdsRefusalForTheExecutors) {
   inside_.turns_away = true;
+  EXPECT_EQ(prepare().error().code, base::ErrorCode::kUnavailable);
+}
+
+TEST_F(Prepare, DoesNotTakeAnEdgesRefusalOnTheWayToEnvdForTheExecutors) {
+  inside_.is_shut_off = true;
   EXPECT_EQ(prepare().error().code, base::ErrorCode::kUnavailable);
 }
 
