@@ -66,6 +66,12 @@ struct BoxRecord {
 base::Json to_json(const BoxRecord& record);
 base::Result<BoxRecord> box_record_from_json(const base::Json& json);
 
+// What came of boxes that nobody knew.
+struct Swept {
+  std::vector<std::string> destroyed;
+  std::vector<BoxRecord> left;  // Enough of a record to destroy it later.
+};
+
 // Where a box shows the executor, read-only and owned by its root: the file its init runs.
 inline constexpr char kEnvdPath[] = "/run/sandfleet/envd";
 inline constexpr char kBakedExecutorPath[] = "/opt/sandfleet/bin/sandfleet-executor";
@@ -86,15 +92,20 @@ class Boxes {
   base::Result<BoxRecord> create(const BoxSpec& spec);
   // Whether the recorded init is alive: pid, start time and cgroup all agree.
   bool alive(const BoxRecord& record) const;
+  // Whether it is known not to be: false as well while that cannot be found out.
+  bool dead(const BoxRecord& record) const;
   base::Result<base::Done> freeze(const BoxRecord& record);
   base::Result<base::Done> thaw(const BoxRecord& record);
   bool frozen(const BoxRecord& record) const;
   // Everything of it is gone when this returns ok: processes (cgroup empty), mounts, cgroup,
   // folder.
   base::Result<base::Done> destroy(const BoxRecord& record);
-  // Boxes whose cgroup or folder is there but that `known` does not name: destroys them; returns
-  // their ids. Not while create runs, whose box nobody knows yet.
-  std::vector<std::string> destroy_unknown(const std::vector<BoxRecord>& known);
+  // Boxes whose cgroup or folder is there but that `known` does not name: destroys them. Not while
+  // create runs, whose box nobody knows yet.
+  Swept destroy_unknown(const std::vector<BoxRecord>& known);
+  // Boxes of any server on this machine whose folder somebody has removed, see orphans.h; their
+  // ids.
+  std::vector<std::string> destroy_orphans();
   // A non-blocking TCP socket made inside the box's network namespace, not yet connected.
   base::Result<base::Fd> socket_inside(const BoxRecord& record) const;
   // Cuts <folder>/envd.log to nothing when it has grown past kLogBytesMax. freeze calls it; a
@@ -102,6 +113,8 @@ class Boxes {
   base::Result<base::Done> trim_log(const BoxRecord& record) const;
 
  private:
+  enum class Life { kAlive, kDead, kUnknown };
+  Life look_at(const BoxRecord& record) const;
   std::filesystem::path folder_of(const std::string& id) const;
   std::filesystem::path cgroup_of(const std::string& id) const;
   base::Result<base::Done> prepare();

@@ -16,10 +16,12 @@
 #include <set>
 #include <thread>
 
+#include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
 #include "libs/base/testing/eventually.h"
+#include "local_e2b/box/orphans.h"
 #include "local_e2b/box/testing/box_fixture.h"
 
 namespace local_e2b {
@@ -297,7 +299,7 @@ TEST_F(BoxTest, OutlivesItsServer) {
   EXPECT_EQ(run(*box, "hostname"), "orphan\n");
   EXPECT_TRUE(boxes_->freeze(*box).ok());
   EXPECT_TRUE(boxes_->thaw(*box).ok());
-  EXPECT_THAT(boxes_->destroy_unknown({*box}), IsEmpty());
+  EXPECT_THAT(boxes_->destroy_unknown({*box}).destroyed, IsEmpty());
   EXPECT_TRUE(boxes_->alive(*box));
   EXPECT_TRUE(boxes_->destroy(*box).ok());
   EXPECT_EQ(leftovers(), "");
@@ -307,7 +309,7 @@ TEST_F(BoxTest, OutlivesItsServer) {
 TEST_F(BoxTest, TakesAwayTheEmptyCgroupOfADeadServer) {
   const fs::path cgroup = machine_.cgroup2 / cgroup_name_;
   ASSERT_EQ(::mkdir(cgroup.c_str(), 0755), 0);
-  EXPECT_THAT(boxes_->destroy_unknown({}), IsEmpty());
+  EXPECT_THAT(boxes_->destroy_unknown({}).destroyed, IsEmpty());
   EXPECT_FALSE(fs::exists(cgroup));
 }
 
@@ -331,7 +333,7 @@ TEST_F(BoxTest, LeavesNothingThatTheNextServerCannotRemove) {
     ::poll(nullptr, 0, moment * 4);  // The moment of death is what is tried here.
     ::kill(server, SIGKILL);
     ::waitpid(server, nullptr, 0);
-    for (const std::string& id : boxes_->destroy_unknown({})) met.insert(id);
+    for (const std::string& id : boxes_->destroy_unknown({}).destroyed) met.insert(id);
     EXPECT_EQ(leftovers(), "") << "killed after " << moment * 4 << " ms";
   }
   EXPECT_THAT(met, testing::IsSupersetOf({"whole", "dying-0"}));
@@ -346,6 +348,7 @@ TEST_F(BoxTest, BelievesNoRecordOfAnotherProcess) {
   stranger.init_pid = ::getpid();
   stranger.init_start = base::look_at_process(::getpid())->start;
   EXPECT_FALSE(boxes_->alive(stranger)) << "it is not in the box's cgroup";
+  EXPECT_TRUE(boxes_->dead(later) && boxes_->dead(stranger));
   BoxRecord pointing_out = box;
   pointing_out.folder = "/etc";
   EXPECT_EQ(boxes_->destroy(pointing_out).error().code, ErrorCode::kInvalid);
@@ -355,10 +358,22 @@ TEST_F(BoxTest, BelievesNoRecordOfAnotherProcess) {
   EXPECT_TRUE(boxes_->alive(box));
 }
 
+TEST_F(BoxTest, TakesNoBoxForDeadThatItCannotLookAt) {
+  const BoxRecord box = make("unseen");
+  const auto limit = base::raise_descriptor_limit();
+  base::set_descriptor_limit(0);
+  const bool dead = boxes_->dead(box), alive = boxes_->alive(box);
+  base::set_descriptor_limit(limit.before);
+  EXPECT_FALSE(dead);
+  EXPECT_FALSE(alive);
+  EXPECT_TRUE(boxes_->alive(box));
+}
+
 TEST_F(BoxTest, KnowsWhenInitIsGone) {
   const BoxRecord box = make("gone");
   ASSERT_EQ(::kill(box.init_pid, SIGKILL), 0);
-  EXPECT_TRUE(base::eventually([&] { return !boxes_->alive(box); }));
+  EXPECT_TRUE(base::eventually([&] { return boxes_->dead(box); }));
+  EXPECT_FALSE(boxes_->alive(box));
   EXPECT_EQ(boxes_->freeze(box).error().code, ErrorCode::kNotFound);
   EXPECT_TRUE(boxes_->destroy(box).ok());
 }
@@ -430,10 +445,35 @@ TEST_F(BoxTest, DestroysOnlyWhatNobodyKnows) {
   const BoxRecord known = make("known"), unknown = make("unknown");
   ASSERT_TRUE(base::make_folders(state_ / "boxes/only-a-folder", 0755).ok());
   ASSERT_TRUE(base::make_folders(machine_.cgroup2 / cgroup_name_ / "only-a-cgroup", 0755).ok());
-  EXPECT_THAT(boxes_->destroy_unknown({known}),
+  EXPECT_THAT(boxes_->destroy_unknown({known}).destroyed,
               testing::UnorderedElementsAre("unknown", "only-a-folder", "only-a-cgroup"));
   EXPECT_TRUE(boxes_->alive(known));
   EXPECT_FALSE(boxes_->alive(unknown));
+}
+
+TEST_F(BoxTest, EndsBoxesOfAnyServerWhoseFolderSomebodyRemoved) {
+  Capabilities apart = machine_;  // Other servers of this machine are left alone.
+  apart.cgroup2 /= cgroup_name_;
+  ASSERT_TRUE(base::make_folders(apart.cgroup2 / "sandfleet-lost/empty", 0755).ok());
+  BoxSettings lost = settings(), kept = settings();
+  lost.state = state_ / "lost";
+  lost.cgroup_name = "sandfleet-lost";
+  kept.state = state_ / "kept";
+  kept.cgroup_name = "sandfleet-kept";
+  Boxes losing(lost, apart), keeping(kept, apart);
+  const auto running = losing.create({.id = "running"}), frozen = losing.create({.id = "frozen"});
+  const auto stays = keeping.create({.id = "stays"});
+  ASSERT_TRUE(running.ok() && frozen.ok() && stays.ok());
+  ASSERT_TRUE(losing.freeze(*frozen).ok());
+  EXPECT_THAT(destroy_orphans(apart.cgroup2), IsEmpty());
+  fs::remove_all(lost.state);
+  EXPECT_THAT(destroy_orphans(apart.cgroup2), testing::UnorderedElementsAre("running", "frozen"));
+  EXPECT_TRUE(losing.dead(*running) && losing.dead(*frozen));
+  EXPECT_TRUE(keeping.alive(*stays));
+  EXPECT_THAT(destroy_orphans(apart.cgroup2, base::Seconds(-1)), testing::ElementsAre("empty"));
+  EXPECT_FALSE(fs::exists(apart.cgroup2 / lost.cgroup_name));
+  for (const BoxRecord& box : {*running, *frozen}) EXPECT_TRUE(losing.destroy(box).ok());
+  EXPECT_TRUE(keeping.destroy(*stays).ok());
 }
 
 TEST_F(BoxTest, CutsALogThatGrew) {

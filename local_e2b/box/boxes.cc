@@ -16,6 +16,7 @@
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/cgroup.h"
 #include "local_e2b/box/etc.h"
+#include "local_e2b/box/orphans.h"
 #include "local_e2b/box/remove_tree.h"
 #include "local_e2b/box/start_builder.h"
 #include "local_e2b/box/uid_ranges.h"
@@ -162,12 +163,24 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
   return BoxRecord{spec.id, built.init_pid, init->start, plan.folder, plan.cgroup, uid_base};
 }
 
-bool Boxes::alive(const BoxRecord& record) const {
-  const auto init = base::look_at_process(record.init_pid);
-  if (!init || init->start != record.init_start || init->ended()) return false;
-  const auto cgroups = base::read_file("/proc/" + std::to_string(record.init_pid) + "/cgroup");
-  return cgroups && is_in_cgroup(*cgroups, settings_.cgroup_name, record.id);
+Boxes::Life Boxes::look_at(const BoxRecord& record) const {
+  const fs::path proc = fs::path("/proc") / std::to_string(record.init_pid);
+  // A process that is gone has no files; any other failure is ours, of descriptors or memory.
+  const auto unread = [](const base::Error& why) {
+    return why.code == ErrorCode::kNotFound ? Life::kDead : Life::kUnknown;
+  };
+  const auto stat = base::read_file(proc / "stat");
+  if (!stat) return unread(stat.error());
+  const auto init = base::parse_process(base::trim(*stat));
+  if (!init) return Life::kUnknown;
+  if (init->start != record.init_start || init->ended()) return Life::kDead;
+  const auto cgroups = base::read_file(proc / "cgroup");
+  if (!cgroups) return unread(cgroups.error());
+  return is_in_cgroup(*cgroups, settings_.cgroup_name, record.id) ? Life::kAlive : Life::kDead;
 }
+
+bool Boxes::alive(const BoxRecord& record) const { return look_at(record) == Life::kAlive; }
+bool Boxes::dead(const BoxRecord& record) const { return look_at(record) == Life::kDead; }
 
 base::Result<base::Done> Boxes::freeze(const BoxRecord& record) {
   if (!alive(record))
@@ -223,7 +236,7 @@ void Boxes::reap(const std::string& id) {
   }
 }
 
-std::vector<std::string> Boxes::destroy_unknown(const std::vector<BoxRecord>& known) {
+Swept Boxes::destroy_unknown(const std::vector<BoxRecord>& known) {
   std::set<std::string> ids;
   for (const fs::path& box : base::entries_of(settings_.state / "boxes"))
     ids.insert(box.filename());
@@ -232,16 +245,23 @@ std::vector<std::string> Boxes::destroy_unknown(const std::vector<BoxRecord>& kn
     if (fs::is_directory(box, failed)) ids.insert(box.filename());
   }
   for (const BoxRecord& record : known) ids.erase(record.id);
-  std::vector<std::string> destroyed;
+  Swept swept;
   for (const std::string& id : ids) {
     if (!is_id(id)) continue;
-    if (const auto removed = remove(id); removed)
-      destroyed.push_back(id);
-    else
-      base::log::warn("unknown box stays", {{"box", id}, {"why", removed.error()}});
+    const auto removed = remove(id);
+    if (removed) {
+      swept.destroyed.push_back(id);
+      continue;
+    }
+    base::log::warn("unknown box stays", {{"box", id}, {"why", removed.error()}});
+    swept.left.push_back({.id = id, .folder = folder_of(id), .cgroup = cgroup_of(id)});
   }
   remove_empty_cgroup();  // Of a server that died just before it did.
-  return destroyed;
+  return swept;
+}
+
+std::vector<std::string> Boxes::destroy_orphans() {
+  return local_e2b::destroy_orphans(capabilities_.cgroup2);
 }
 
 base::Result<base::Done> Boxes::trim_log(const BoxRecord& record) const {

@@ -76,6 +76,21 @@ base::Result<base::Fd> Cgroup::open() const {
 
 bool Cgroup::exists() const { return ::access(path_.c_str(), F_OK) == 0; }
 
+bool Cgroup::empty() const {
+  const auto events = base::read_file(path_ / "cgroup.events");
+  return events && has_line(*events, "populated 0");
+}
+
+std::vector<pid_t> Cgroup::members() const {
+  std::vector<pid_t> members;
+  for (const fs::path& folder : tree_from_leaves(path_)) {
+    const auto text = base::read_file(folder / "cgroup.procs");
+    for (const std::string& line : base::split(text ? *text : "", '\n'))
+      if (const auto pid = base::parse_integer(line)) members.push_back(static_cast<pid_t>(*pid));
+  }
+  return members;
+}
+
 base::Result<base::Done> Cgroup::wait_for(const std::string& line,
                                           base::Milliseconds at_most) const {
   const fs::path file = path_ / "cgroup.events";

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "libs/base/clock.h"
 #include "libs/base/fd.h"
@@ -22,6 +23,9 @@ class Cgroup {
   base::Result<base::Done> make(uid_t owner) const;
   base::Result<base::Fd> open() const;  // For CLONE_INTO_CGROUP.
   bool exists() const;
+  bool empty() const;  // No process is in it or beneath it.
+  std::vector<pid_t> members()
+      const;  // In it and beneath it; 0 where another PID namespace hides one.
 
   // Return once every process beneath it stands still, or runs again.
   base::Result<base::Done> freeze(base::Milliseconds at_most) const;

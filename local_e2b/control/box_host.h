@@ -33,7 +33,8 @@ class BoxHost {
   virtual aio::Task<bool> frozen(BoxRecord box) = 0;
   virtual aio::Task<std::vector<std::string>> dead_of(std::vector<BoxRecord> boxes) = 0;
   virtual aio::Task<> trim_logs(std::vector<BoxRecord> boxes) = 0;
-  virtual aio::Task<std::vector<std::string>> destroy_unknown(std::vector<BoxRecord> known) = 0;
+  virtual aio::Task<std::vector<std::string>> destroy_orphans() = 0;
+  virtual aio::Task<Swept> destroy_unknown(std::vector<BoxRecord> known) = 0;
   // Waits until envd answers, then tells it; its version.
   virtual aio::Task<base::Result<std::string>> init(BoxRecord box, EnvdInit init) = 0;
   // kUnavailable when nothing listens on the port inside.

@@ -84,11 +84,20 @@ Outcome<base::Done> Fleet::check_room() const {
                          std::to_string(limits_.sandboxes_max) + ")");
 }
 
-void Fleet::save(const Sandbox& sandbox) {
-  const auto saved = records_.save(sandbox);
+base::Result<base::Done> Fleet::write_down(const Entry& entry) const {
+  Sandbox on_record = entry.sandbox;
+  if (entry.due) {
+    on_record.phase = entry.due->phase;
+    on_record.end_at = entry.due->end_at;
+  }
+  return records_.save(on_record);
+}
+
+void Fleet::save(const Entry& entry) {
+  const auto saved = write_down(entry);
   if (!saved)
     base::log::error("cannot write a sandbox's record",
-                     {{"sandbox", sandbox.id}, {"error", saved.error()}});
+                     {{"sandbox", entry.sandbox.id}, {"error", saved.error()}});
 }
 
 void Fleet::forget(const EntryPtr& entry) {
@@ -103,7 +112,7 @@ void Fleet::forget(const EntryPtr& entry) {
 Outcome<base::Done> Fleet::begin(Entry& entry, Phase phase) {
   const Phase before = entry.sandbox.phase;
   entry.sandbox.phase = phase;
-  const auto saved = records_.save(entry.sandbox);
+  const auto saved = write_down(entry);
   if (!saved) {
     entry.sandbox.phase = before;
     return refuse(503, "the provider cannot write its state: " + saved.error().message);
@@ -114,7 +123,8 @@ Outcome<base::Done> Fleet::begin(Entry& entry, Phase phase) {
 
 Outcome<base::Done> Fleet::finish(Entry& entry, Phase phase, Outcome<base::Done> outcome) {
   entry.sandbox.phase = phase;
-  save(entry.sandbox);
+  if (outcome) entry.due.reset();
+  save(entry);
   entry.operation->outcome = outcome;
   entry.changed.notify_all();
   return outcome;
@@ -168,14 +178,14 @@ Fleet::Deed Fleet::build(EntryPtr entry, std::map<std::string, std::string> env)
   const auto box = co_await host_.create(std::move(spec));
   if (!box) co_return co_await undo_create(entry, box.error().message);
   sandbox.box = *box;
-  save(sandbox);
+  save(*entry);
   EnvdInit init{.access_token = sandbox.envd_token, .env = std::move(env), .set_env = true};
   const auto version = co_await host_.init(*box, std::move(init));
   if (!version) co_return co_await undo_create(entry, version.error().message);
   sandbox.envd_version = *version;
   start_run(sandbox, sandbox.timeout_seconds);
   sandbox.phase = Phase::kRunning;
-  if (const auto saved = records_.save(sandbox); !saved) {
+  if (const auto saved = write_down(*entry); !saved) {
     // By its record it never started, so the next server would destroy what was promised.
     sandbox.phase = Phase::kStarting;
     co_return co_await undo_create(entry, saved.error().message);
@@ -225,7 +235,8 @@ Fleet::Deed Fleet::do_kill(EntryPtr entry) {
   // Done even when it cannot be written down: on a full disk this is what makes room, and whoever
   // asked is told only once it is done.
   entry->sandbox.phase = Phase::kKilling;
-  save(entry->sandbox);
+  entry->due.reset();
+  save(*entry);
   entry->operation = std::make_shared<Operation>();
   leases_.remove(id);
   connections_.cut(id);
@@ -244,9 +255,13 @@ Fleet::Deed Fleet::do_kill(EntryPtr entry) {
   co_return base::Done{};
 }
 
-aio::Task<> Fleet::retry_kill(EntryPtr entry) {
+aio::Task<> Fleet::destroy_at_last(BoxRecord box) {
   const Busy busy(work_);
-  while (!co_await host_.destroy(*entry->sandbox.box)) co_await aio::sleep_for(kRetry);
+  while (!co_await host_.destroy(box)) co_await aio::sleep_for(limits_.retry);
+}
+
+aio::Task<> Fleet::retry_kill(EntryPtr entry) {
+  co_await destroy_at_last(*entry->sandbox.box);
   forget(entry);
 }
 

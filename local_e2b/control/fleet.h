@@ -21,6 +21,7 @@ namespace local_e2b {
 struct FleetLimits {
   std::size_t sandboxes_max = 100;        // Starting, running and pausing ones together.
   std::int64_t run_seconds_max = 86'400;  // From start or resume, without a pause.
+  base::Milliseconds retry{10'000};       // Before what failed and nobody asks for is tried again.
 };
 
 // All sandboxes and what is done to them. At most one change at a time happens to one sandbox: who
@@ -70,10 +71,17 @@ class Fleet {
   struct Operation {
     std::optional<Outcome<base::Done>> outcome;
   };
+  struct Due {
+    Phase phase;
+    base::WallTime end_at;
+  };
   struct Entry {
     Entry(Sandbox sandbox, aio::Executor executor)
         : sandbox(std::move(sandbox)), changed(std::move(executor)) {}
-    Sandbox sandbox;
+    Sandbox sandbox;  // As it is.
+    // What it is to be, and stays on record, while the kernel refuses that; until some change to it
+    // succeeds.
+    std::optional<Due> due;
     std::shared_ptr<Operation> operation;
     aio::Condition changed;
   };
@@ -100,15 +108,13 @@ class Fleet {
   };
   using Deed = aio::Task<Outcome<base::Done>>;
 
-  // Before a kill or an automatic pause that failed is tried again.
-  static constexpr base::Milliseconds kRetry{10'000};
-
   EntryPtr find_own(const std::string& team, const std::string& id) const;
   std::size_t occupied() const;
   Outcome<base::Done> check_room() const;
   Outcome<base::Done> begin(Entry& entry, Phase phase);
   Outcome<base::Done> finish(Entry& entry, Phase phase, Outcome<base::Done> outcome);
-  void save(const Sandbox& sandbox);
+  base::Result<base::Done> write_down(const Entry& entry) const;
+  void save(const Entry& entry);
   void forget(const EntryPtr& entry);
   Deed join(EntryPtr entry);
   Deed build(EntryPtr entry, std::map<std::string, std::string> env);
@@ -118,8 +124,12 @@ class Fleet {
   Deed do_resume(EntryPtr entry, std::int64_t timeout_seconds);
   Deed resume_failed(EntryPtr entry, base::Error why);
   aio::Task<bool> adopt_one(Sandbox sandbox);
+  void adopt_as_it_is(const EntryPtr& entry, const base::Error& why);
+  aio::Task<> mend(EntryPtr entry);
+  aio::Task<> give_its_due(EntryPtr entry);
   aio::Task<> expire(EntryPtr entry);
   aio::Task<> retry_kill(EntryPtr entry);
+  aio::Task<> destroy_at_last(BoxRecord box);
   aio::Task<> end(EntryPtr entry);
   void start_run(Sandbox& sandbox, std::int64_t timeout_seconds);
   Outcome<base::Done> lease(Entry& entry, std::int64_t seconds, bool may_shorten);

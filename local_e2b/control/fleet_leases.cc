@@ -23,7 +23,7 @@ Outcome<base::Done> Fleet::lease(Entry& entry, std::int64_t seconds, bool may_sh
   if (!may_shorten && end <= sandbox.end_at) return base::Done{};
   const auto before = sandbox.end_at;
   sandbox.end_at = end;
-  if (const auto saved = records_.save(sandbox); !saved) {
+  if (const auto saved = write_down(entry); !saved) {
     sandbox.end_at = before;
     return refuse(503, "the provider cannot write its state: " + saved.error().message);
   }
@@ -65,7 +65,7 @@ aio::Task<> Fleet::expire(EntryPtr entry) {
                   {{"sandbox", id}, {"then", entry->sandbox.auto_pause ? "pause" : "kill"}});
   const auto ended = entry->sandbox.auto_pause ? co_await do_pause(entry) : co_await do_kill(entry);
   if (!ended && entry->sandbox.phase == Phase::kRunning) {
-    leases_.set(id, clock_.now() + kRetry);
+    leases_.set(id, clock_.now() + limits_.retry);
     leases_changed_.notify_all();
   }
 }

@@ -428,6 +428,77 @@ TEST(Fleet, FinishesOrUndoesWhatACrashInterrupted) {
   }
 }
 
+// The server died, and the next one cannot make the box what its record says.
+aio::Task<> keeps_what_it_cannot_change(World& world, bool paused) {
+  const auto id = co_await make(world, {.template_id = "base", .timeout_seconds = 100});
+  const auto start = world.clock.wall();
+  if (paused) EXPECT_TRUE(co_await world.fleet->pause("red", id));
+  world.host.boxes[id].frozen = !paused;
+  const std::string refused = paused ? "freeze" : "thaw";
+  world.host.fail(refused, 1'000'000);
+  world.clock.advance(seconds(30));
+  world.restart();
+  co_await world.fleet->adopt();
+  const auto on_record = world.records.load().at(0);
+  world.fleet->expire_due();
+  for (int tries = 0; tries < 3; ++tries) {
+    EXPECT_EQ(world.fleet->get("red", id)->phase, paused ? Phase::kRunning : Phase::kPaused);
+    EXPECT_EQ(to_json(world.records.load().at(0)), to_json(on_record)) << "for the next server";
+    const auto asked =
+        paused ? co_await world.fleet->pause("red", id) : co_await connect_only(world, id, 60);
+    EXPECT_EQ(asked.error().status, 503);
+    co_await aio::sleep_for(base::Milliseconds(3));
+  }
+  world.host.fail(refused, 0);
+  while (world.fleet->get("red", id)->phase != on_record.phase)
+    co_await aio::sleep_for(base::Milliseconds(1));
+  EXPECT_EQ(world.host.boxes[id].frozen, paused);
+  EXPECT_EQ(world.records.load().at(0).phase, on_record.phase);
+  if (!paused) EXPECT_EQ(world.fleet->get("red", id)->end_at, start + seconds(100));
+}
+TEST(Fleet, KeepsWhatItCannotChangeAndTriesAgain) {
+  for (const bool paused : {false, true}) {
+    World world({.retry = base::Milliseconds(1)});
+    world.run(keeps_what_it_cannot_change(world, paused));
+  }
+}
+
+aio::Task<> obeys_instead(World& world) {
+  const auto killed = co_await make(world, {.template_id = "base", .timeout_seconds = 100});
+  const auto kept =
+      co_await make(world, {.template_id = "base", .timeout_seconds = 100, .auto_pause = true});
+  const auto resumed = co_await make(world, {.template_id = "base", .timeout_seconds = 100});
+  for (auto& [id, box] : world.host.boxes) box.frozen = true;
+  world.host.fail("thaw", 3);
+  world.restart();
+  co_await world.fleet->adopt();
+  EXPECT_TRUE(co_await connect_only(world, resumed, 5'000));
+  world.clock.advance(seconds(101));
+  while (world.host.boxes.size() == 3) co_await aio::sleep_for(base::Milliseconds(1));
+  co_await settle();
+  EXPECT_FALSE(world.fleet->get("red", killed)) << "its lease was over";
+  EXPECT_EQ(world.fleet->get("red", kept)->phase, Phase::kPaused) << "as it was to be then";
+  EXPECT_EQ(world.fleet->get("red", resumed)->phase, Phase::kRunning) << "somebody asked for that";
+}
+TEST(Fleet, LeavesOffWhenSomethingElseIsAskedForOrItsTimeIsOver) {
+  World world({.retry = base::Milliseconds(1)});
+  world.run(obeys_instead(world));
+}
+
+aio::Task<> destroys_at_last(World& world) {
+  world.host.boxes["stranger"] = {};
+  world.host.fail("destroy", 2);
+  co_await world.fleet->adopt();
+  EXPECT_TRUE(world.host.boxes.contains("stranger"));
+  for (int i = 0; i < 1'000 && !world.host.boxes.empty(); ++i)
+    co_await aio::sleep_for(base::Milliseconds(1));
+  EXPECT_TRUE(world.host.boxes.empty());
+}
+TEST(Fleet, ForgetsNoUnknownBoxThatCouldNotBeDestroyed) {
+  World world({.retry = base::Milliseconds(1)});
+  world.run(destroys_at_last(world));
+}
+
 aio::Task<> dies_creating(World& world, std::string held) {
   UnderWay calls(world, held);
   Slot slot;

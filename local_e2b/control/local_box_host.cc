@@ -54,7 +54,7 @@ aio::Task<std::vector<std::string>> LocalBoxHost::dead_of(std::vector<BoxRecord>
   auto dead = co_await background_.run([this, boxes = std::move(boxes)] {
     std::vector<std::string> ids;
     for (const auto& box : boxes)
-      if (!boxes_.alive(box)) ids.push_back(box.id);
+      if (boxes_.dead(box)) ids.push_back(box.id);
     return wrap(std::move(ids));
   });
   if (!dead) co_return std::vector<std::string>();  // Not now: asked again soon.
@@ -68,11 +68,17 @@ aio::Task<> LocalBoxHost::trim_logs(std::vector<BoxRecord> boxes) {
   });
 }
 
-aio::Task<std::vector<std::string>> LocalBoxHost::destroy_unknown(std::vector<BoxRecord> known) {
-  auto destroyed = co_await background_.run(
-      [this, known = std::move(known)] { return wrap(boxes_.destroy_unknown(known)); });
+aio::Task<std::vector<std::string>> LocalBoxHost::destroy_orphans() {
+  auto destroyed = co_await background_.run([this] { return wrap(boxes_.destroy_orphans()); });
   if (!destroyed) co_return std::vector<std::string>();
   co_return *std::move(destroyed);
+}
+
+aio::Task<Swept> LocalBoxHost::destroy_unknown(std::vector<BoxRecord> known) {
+  auto swept = co_await background_.run(
+      [this, known = std::move(known)] { return wrap(boxes_.destroy_unknown(known)); });
+  if (!swept) co_return Swept();
+  co_return *std::move(swept);
 }
 
 aio::Task<base::Result<std::shared_ptr<aio::Stream>>> LocalBoxHost::dial(BoxRecord box, int port) {
@@ -93,7 +99,7 @@ aio::Task<base::Result<base::Done>> LocalBoxHost::wait_for_envd(BoxRecord box) {
       last = reply ? "status " + std::to_string(reply->status) : reply.error().message;
     } else {
       last = stream.error().message;
-      if (!boxes_.alive(box))
+      if (boxes_.dead(box))
         co_return base::error(base::ErrorCode::kUnavailable,
                               "the box's init ended before envd answered; see ",
                               (box.folder / "envd.log").string());

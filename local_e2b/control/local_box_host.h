@@ -18,7 +18,8 @@ class LocalBoxHost final : public BoxHost {
   aio::Task<bool> frozen(BoxRecord box) override;
   aio::Task<std::vector<std::string>> dead_of(std::vector<BoxRecord> boxes) override;
   aio::Task<> trim_logs(std::vector<BoxRecord> boxes) override;
-  aio::Task<std::vector<std::string>> destroy_unknown(std::vector<BoxRecord> known) override;
+  aio::Task<std::vector<std::string>> destroy_orphans() override;
+  aio::Task<Swept> destroy_unknown(std::vector<BoxRecord> known) override;
   aio::Task<base::Result<std::string>> init(BoxRecord box, EnvdInit init) override;
   aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(BoxRecord box, int port) override;
 

@@ -5,7 +5,9 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import os
 import random
+import shutil
 import socket
 import subprocess
 import time
@@ -114,6 +116,32 @@ def test_sigterm_leaves_sandboxes_unless_told_otherwise():
         assert not world.cgroups_named(box)
         provider.start()
         assert not provider.sandboxes()
+
+
+def members_of(box):
+    """The pids in a box's control group; None when that is gone."""
+    groups = world.cgroups_named(box)
+    return [pid for group in groups for pid in open(f"{group}/cgroup.procs").read().split()] if groups else None
+
+
+def test_boxes_end_when_their_server_and_its_folder_are_gone():
+    with world.temporary_folder("vanishing") as folder:
+        provider = world.Provider(folder / "provider")
+        with contextlib.ExitStack() as unless_all_is_well:
+            unless_all_is_well.callback(provider.close)
+            running, paused = create(provider), create(provider)
+            assert provider.ask("POST", f"/sandboxes/{paused}/pause")[0] == 204
+            provider.program.kill()
+            assert members_of(running) and members_of(paused), "a server's death alone ends no sandbox"
+            unless_all_is_well.pop_all()
+        shutil.rmtree(provider.folder)
+    wait_until("the running one to end", lambda: not members_of(running))
+    assert members_of(paused), "it stands still until somebody looks for it"
+    with provider_with():
+        assert members_of(paused) is None
+    for group in world.cgroups_named(running):  # Empty; a server takes it along once it is a minute old.
+        os.rmdir(group)
+        os.rmdir(os.path.dirname(group))
 
 
 def test_time_that_is_over_kills_or_pauses_at_once():

@@ -61,14 +61,22 @@ class FakeBoxHost final : public BoxHost {
     co_return dead;
   }
   aio::Task<> trim_logs(std::vector<BoxRecord>) override { co_return; }
-  aio::Task<std::vector<std::string>> destroy_unknown(std::vector<BoxRecord> known) override {
+  aio::Task<std::vector<std::string>> destroy_orphans() override {
+    co_return std::vector<std::string>();
+  }
+  aio::Task<Swept> destroy_unknown(std::vector<BoxRecord> known) override {
     std::set<std::string> kept;
     for (const auto& box : known) kept.insert(box.id);
-    std::vector<std::string> destroyed;
-    for (const auto& [id, box] : boxes)
-      if (!kept.contains(id)) destroyed.push_back(id);
-    for (const auto& id : destroyed) boxes.erase(id);
-    co_return destroyed;
+    Swept swept;
+    const auto every = boxes;
+    for (const auto& [id, box] : every) {
+      if (kept.contains(id)) continue;
+      if (co_await destroy({.id = id}))
+        swept.destroyed.push_back(id);
+      else
+        swept.left.push_back({.id = id});
+    }
+    co_return swept;
   }
   aio::Task<base::Result<std::string>> init(BoxRecord box, EnvdInit init) override {
     CO_CHECK_OK(co_await act("init", box.id));
