@@ -22,6 +22,13 @@ target_include_directories(boost_headers SYSTEM INTERFACE ${SANDFLEET_BOOST})
 target_compile_definitions(boost_headers INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
 target_link_libraries(boost_headers INTERFACE Threads::Threads)
 
+# Brings the system's Boost 1.74 along. The macro U() that it would define breaks fmt.
+find_package(cpprestsdk CONFIG REQUIRED)
+add_library(cpprest_library INTERFACE)
+add_library(sandfleet::cpprest ALIAS cpprest_library)
+target_compile_definitions(cpprest_library INTERFACE _TURN_OFF_PLATFORM_STRING)
+target_link_libraries(cpprest_library INTERFACE cpprestsdk::cpprest OpenSSL::SSL OpenSSL::Crypto)
+
 # Libraries that a program with the property FULLY_STATIC takes from their archives, others shared.
 function(either_way name shared archive)
   find_library(${name}_ARCHIVE ${archive} REQUIRED)

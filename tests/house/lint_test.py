@@ -18,6 +18,7 @@ BAD = {
     "the provider that reads the client's reading": ("local_e2b/x.cc", '#include "libs/e2b/cloud.h"\n'),
     "a second door for YAML": ("controller/x.cc", "#include <yaml-cpp/yaml.h>\n"),
     "a second door for Beast": ("executor/x.cc", "#include <boost/beast/http.hpp>\n"),
+    "a second door for cpprestsdk": ("controller/x.cc", "#include <cpprest/http_client.h>\n"),
     "an include twice": ("cli/x.cc", "#include <string>\n#include <vector>\n#include <string>\n"),
     "a test that sleeps": ("libs/net/x_test.cc", "void f() {\n  std::this_thread::sleep_for(s);\n}\n"),
     "a note to self": ("libs/net/x.cc", "int x;  // TO" "DO: later\n"),

@@ -396,6 +396,8 @@ TEST_P(TransportContract, ASinkThatHasSeenEnoughEndsTheStreamWell) {
 }
 
 TEST_P(TransportContract, AStreamEndsWhenItIsSilentForTooLong) {
+  world_->play([](const Request&) { return answer(200); });
+  ASSERT_TRUE(send(to("GET")));  // So that connecting takes none of the time.
   world_->play([](const Request&) {
     return Answer{.pieces = {"one"}, .chunked = true, .end = Answer::End::kSilence};
   });
