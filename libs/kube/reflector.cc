@@ -28,7 +28,7 @@ const Refusal* refusal_in(const Outcome& outcome) {
 
 }  // namespace
 
-double ReflectorSettings::random_chance() {
+double random_chance() {
   thread_local std::mt19937 generator{std::random_device{}()};
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }

@@ -24,15 +24,16 @@ class Mirror {
   virtual void take(WatchEvent event) = 0;
 };
 
+double random_chance();  // From 0 to 1.
+
 struct ReflectorSettings {
   CourseSettings course = {};
   int page_size = kPageSize;
   // Watches end by themselves after a random time between these.
   base::Seconds watch_min{300}, watch_max{600};
-  base::Milliseconds silence_max{150'000};         // Of a watch.
-  base::Milliseconds stream_silence_max{15'000};   // Of a streaming list.
-  std::function<double()> chance = random_chance;  // From 0 to 1.
-  static double random_chance();
+  base::Milliseconds silence_max{150'000};        // Of a watch.
+  base::Milliseconds stream_silence_max{15'000};  // Of a streaming list.
+  std::function<double()> chance = random_chance;
 };
 
 struct ReflectorStats {

@@ -6,7 +6,9 @@
 #include "libs/base/crypto.h"
 #include "libs/base/json.h"
 #include "libs/base/testing/eventually.h"
+#include "libs/kube/elector.h"
 #include "libs/kube/informer.h"
+#include "libs/kube/shards.h"
 #include "libs/net/curl_transport.h"
 
 // The Kubernetes client against a real API server, which client_test.py starts. What only that
@@ -371,6 +373,37 @@ TEST_F(ServerInformerTest, IsNeverBehindOurOwnWrites) {
     informer_->store().put_written(std::make_shared<const api::Sandbox>(*std::move(sandbox)));
     EXPECT_EQ(is_older(held()["one"], version), false);
   }
+}
+
+// --- Leases.
+
+TEST_F(ServerTest, ElectsOneAndThenTheNext) {
+  Way way(config());
+  LeaseObject mine(client_, key("fleet-0-of-1")), theirs(way.client, key("fleet-0-of-1"));
+  Elector me(mine, way_.clock, {.identity = "me"});
+  Elector you(theirs, way.clock, {.identity = "you"});
+  me.turn({});
+  you.turn({});
+  EXPECT_TRUE(me.may_act());
+  EXPECT_FALSE(you.may_act());
+  EXPECT_EQ(you.holder(), "me");
+  me.turn({});  // Renews.
+  you.turn({});
+  EXPECT_TRUE(me.may_act());
+  me.release({});
+  EXPECT_FALSE(me.may_act());
+  you.turn({});
+  EXPECT_TRUE(you.may_act());
+  const auto lease = client_.get(kLeases, key("fleet-0-of-1"));
+  ASSERT_TRUE(lease) << lease.error().message;
+  EXPECT_EQ((*lease)["spec"]["holderIdentity"], "you");
+  EXPECT_EQ((*lease)["spec"]["leaseTransitions"], 1);
+
+  // Another count waits until this one is given back.
+  OtherCounts others(client_, space_, "fleet", 2, way_.clock);
+  EXPECT_EQ(*others.are_gone({}), false);
+  you.release({});
+  EXPECT_EQ(*others.are_gone({}), true);
 }
 
 }  // namespace

@@ -1,0 +1,128 @@
+#include "libs/kube/elector.h"
+
+#include "libs/base/log.h"
+
+namespace kube {
+
+using base::Milliseconds;
+using base::Moment;
+
+Elector::Elector(LeaseStore& store, const base::Clock& clock, ElectionSettings settings,
+                 Clear clear, std::function<double()> chance)
+    : store_(store),
+      clock_(clock),
+      settings_(std::move(settings)),
+      clear_(std::move(clear)),
+      chance_(std::move(chance)) {}
+
+Elector::~Elector() = default;
+
+bool Elector::may_act() const { return clock_.now() < acts_until_.load(); }
+
+std::string Elector::holder() const {
+  std::lock_guard lock(mutex_);
+  return holder_;
+}
+
+void Elector::set(Standing standing) {
+  standing_ = std::move(standing);
+  acts_until_ = standing_.acts_until;
+  std::lock_guard lock(mutex_);
+  holder_ = standing_.seen ? standing_.seen->holder : "";
+}
+
+Milliseconds Elector::jittered(Milliseconds time) const {
+  return time +
+         Milliseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * chance_() / 2));
+}
+
+Milliseconds Elector::turn(std::stop_token stop) {
+  for (;;) {
+    const auto move = decide(standing_, settings_, clock_.now(), clock_.wall());
+    if (const auto* rest = std::get_if<Rest>(&move)) {
+      standing_.known = false;  // What we know will be old when we wake up.
+      return jittered(rest->time);
+    }
+    if (std::holds_alternative<Look>(move)) {
+      const auto seen = store_.get(stop);
+      if (!seen) {
+        base::log::debug("A lease cannot be read", {{"error", seen.error()}});
+        return jittered(settings_.retry);
+      }
+      set(after_look(standing_, *seen, clock_.now()));
+      continue;
+    }
+    return put(std::get<Put>(move).record, stop);
+  }
+}
+
+bool Elector::is_clear(const std::stop_token& stop) {
+  const auto clear = clear_(stop);
+  if (!clear)
+    base::log::debug("Whether the way is clear cannot be told", {{"error", clear.error()}});
+  return clear && *clear;
+}
+
+// Not jittered where all is well: a holder renews on time.
+Milliseconds Elector::put(const LeaseRecord& record, std::stop_token stop) {
+  // First of all: whatever time passes from here on is taken off that in which we may act.
+  const Moment sent_at = clock_.now();
+  const bool acting = sent_at < acts_until_.load();
+  if (!acting && !is_clear(stop)) {
+    release(stop);
+    return jittered(settings_.retry);
+  }
+  const auto written = store_.put(record, stop);
+  if (!written) {
+    base::log::debug("A lease cannot be written", {{"error", written.error()}});
+    set(after_failure(standing_));
+    return jittered(settings_.retry / 4);
+  }
+  Standing standing = after_put(standing_, settings_, *written, sent_at, clock_.now());
+  const Moment acts_until = std::exchange(standing.acts_until, standing_.acts_until);
+  set(standing);
+  if (!acting && !is_clear(stop)) {
+    release(stop);
+    return jittered(settings_.retry);
+  }
+  standing.acts_until = acts_until;
+  set(std::move(standing));
+  return settings_.retry;
+}
+
+void Elector::release(std::stop_token stop) {
+  acts_until_ = Moment{};
+  standing_.acts_until = Moment{};
+  if (!holds(standing_, settings_)) return;
+  const auto freed = store_.put(released(*standing_.seen, clock_.wall()), std::move(stop));
+  if (!freed) base::log::debug("A lease was not given back", {{"error", freed.error()}});
+  set(freed ? after_look(standing_, *freed, clock_.now()) : after_failure(standing_));
+}
+
+void Elector::start(std::function<void(bool)> changed) {
+  changed_ = std::move(changed);
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+void Elector::tell() {
+  const bool now = may_act();
+  if (now == told_) return;
+  told_ = now;
+  base::log::info(now ? "We hold the lease" : "We hold the lease no more", {{"holder", holder()}});
+  changed_(now);
+}
+
+void Elector::run(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  while (!stop.stop_requested()) {
+    const Milliseconds pause = turn(stop);
+    tell();
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, stop, pause, [] { return false; });
+  }
+  release({});
+  tell();
+}
+
+}  // namespace kube

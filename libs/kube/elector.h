@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "libs/kube/election.h"
+#include "libs/kube/reflector.h"
+
+namespace kube {
+
+// One contender for one lease. Safe to ask from many threads; turned by one.
+class Elector {
+ public:
+  // Says whether the way is clear beyond the lease itself (OtherCounts::are_gone). Asked before we
+  // claim the lease, and again once we have it and before we may act: of two who do this, one at
+  // least sees the other.
+  using Clear = std::function<Answer<bool>(std::stop_token)>;
+
+  // Both outlive it. `chance` spreads contenders who would move together.
+  Elector(LeaseStore& store, const base::Clock& clock, ElectionSettings settings,
+          Clear clear = always_clear, std::function<double()> chance = random_chance);
+  ~Elector();
+  Elector(const Elector&) = delete;
+  Elector& operator=(const Elector&) = delete;
+
+  // Whether we hold the lease so surely that nobody else can act on it now. To be asked right
+  // before every mutating call: a process that was stopped for long finds out here.
+  bool may_act() const;
+  // Who held it when we last saw it: us, another, or nobody (empty).
+  std::string holder() const;
+
+  // Looks, claims or renews as is due; how long to wait before the next turn.
+  base::Milliseconds turn(std::stop_token stop);
+  // Gives the lease back, so that the next need not wait; from here on we may not act.
+  void release(std::stop_token stop);
+
+  // Turns by itself until destroyed, then releases. `changed` is told whether we may act, each time
+  // that it is otherwise than before, from the elector's thread. Once.
+  void start(std::function<void(bool may_act)> changed);
+
+ private:
+  static Answer<bool> always_clear(std::stop_token) { return true; }
+
+  base::Milliseconds put(const LeaseRecord& record, std::stop_token stop);
+  bool is_clear(const std::stop_token& stop);
+  void run(const std::stop_token& stop);
+  void tell();
+  base::Milliseconds jittered(base::Milliseconds time) const;
+  void set(Standing standing);
+
+  LeaseStore& store_;
+  const base::Clock& clock_;
+  const ElectionSettings settings_;
+  const Clear clear_;
+  const std::function<double()> chance_;
+  std::function<void(bool)> changed_;
+  bool told_ = false;
+
+  Standing standing_;  // Of the thread that turns.
+  std::atomic<base::Moment> acts_until_{base::Moment{}};
+  mutable std::mutex mutex_;
+  std::string holder_;
+  std::jthread thread_;
+};
+
+}  // namespace kube
