@@ -31,6 +31,14 @@ int run_verb(const cli::Verb& verb, const cli::Options& options) {
   return cli::run(verb, options, backend, terminal);
 }
 
+// What a full disk or a closed pipe took was not told, whatever the verb says.
+int unless_untold(int code) {
+  std::cout.flush();
+  if (std::cout || code != 0) return code;
+  std::cerr << "sandfleet: cannot write to standard output\n";
+  return cli::kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -41,6 +49,6 @@ int main(int argc, char** argv) {
     std::cerr << "sandfleet: no command \"" << argv[1] << "\"\nRun 'sandfleet --help' for all.\n";
     return cli::kUsage;
   }
-  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (const auto code = flags.parse(argc, argv)) return unless_untold(*code);
   return cli::kUsage;
 }

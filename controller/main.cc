@@ -27,6 +27,15 @@ std::string key_of_environment() {
   return {};
 }
 
+// What is on record is kept alive even where nothing more can be recorded, as on a full disk.
+base::Result<base::Done> first_look(manifests::FileStore& store) {
+  const auto scanned = store.scan_once();
+  if (scanned || scanned.error().code != base::ErrorCode::kUnavailable) return scanned;
+  base::log::error("the manifests cannot be taken; going on with what is on record",
+                   {{"error", scanned.error()}});
+  return base::Done{};
+}
+
 base::Result<base::Done> run(const Options& options) {
   // Before any thread begins, so that every thread leaves these signals to us.
   const Signals signals;
@@ -72,7 +81,7 @@ base::Result<base::Done> run(const Options& options) {
   store->on_sandbox_change([&](const api::Key& key) { queue.add(key); });
   store->on_provider_change([&](const std::string& name) { provider_news.add(name); });
   TRY(const auto server, serve(options, registry, [&] { return controller.trouble(); }));
-  CHECK_OK(store->scan_once());
+  CHECK_OK(first_look(*store));
   store->start();
   controller.start();
   CHECK_OK(say_ready(options, *server));

@@ -4,6 +4,7 @@ Run one test: lifecycle.py NAME; without a name: their names."""
 import contextlib
 import pathlib
 import random
+import subprocess
 import sys
 import time
 
@@ -262,6 +263,41 @@ def test_a_provider_that_is_down_is_waited_for():
         controller.wait_ready("one", deadline_s=45)
         delete_all(provider, controller, ["one"])
         assert len(created(provider)) == 1
+
+
+@contextlib.contextmanager
+def small_disk(folder):
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "sandfleet-test", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill(path):
+    with contextlib.suppress(OSError), open(path, "wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+
+
+def test_a_controller_on_a_full_disk_starts_with_what_is_on_record():
+    with whole_world() as (provider, controller), small_disk(controller.state):
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        with controller:
+            box = controller.wait_ready("one")["one"]
+            fill(controller.state / "filling")
+            controller.program.kill()
+            controller.declare("two", sandbox_manifest("two"))
+            controller.start()
+            wait_until(lambda: "what cannot be taken\n" + controller.story(),
+                       lambda: "cannot be taken" in controller.program.output())
+            assert set(provider.sandboxes()) == {box} and controller.program.alive()
+            (controller.state / "filling").unlink()
+            assert controller.wait_ready("one", "two")["one"] == box
+            delete_all(provider, controller, ["one", "two"])
+        assert len(created(provider)) == 2
 
 
 def test_the_cli_pauses_resumes_and_terminates():
