@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "libs/base/crypto.h"
@@ -9,6 +10,7 @@
 #include "libs/kube/elector.h"
 #include "libs/kube/informer.h"
 #include "libs/kube/shards.h"
+#include "libs/net/cpprest/cpprest_transport.h"
 #include "libs/net/curl_transport.h"
 
 // The Kubernetes client against a real API server, which client_test.py starts. What only that
@@ -39,16 +41,18 @@ Config config() {
   return *std::move(found);
 }
 
+std::unique_ptr<net::Transport> transport(const net::ConnectionOptions& options) {
+  const char* library = std::getenv("KUBE_TEST_TRANSPORT");
+  return library && library == std::string("cpprest") ? net::cpprest_transport(options)
+                                                      : net::curl_transport(options);
+}
+
 // One client in a namespace of its own.
 class ServerTest : public testing::Test {
  protected:
   struct Way {
     explicit Way(Config config, const std::string& manager = "tests")
-        : connection(std::move(config), clock,
-                     {.transport =
-                          [](const net::ConnectionOptions& options) {
-                            return net::curl_transport(options);
-                          }}),
+        : connection(std::move(config), clock, {.transport = transport}),
           client(connection, {.field_manager = manager}) {}
     base::SystemClock clock;
     Connection connection;
