@@ -122,6 +122,9 @@ base::Result<User> Users::find(std::string_view name) const {
                                   [&](const User& user) { return user.name == name; });
   if (!may_switch_) {
     const User self = current();
+    // Another name of whom we are, which may have a home of its own.
+    if (found != users->end() && found->uid == self.uid && found->name != self.name)
+      return User{found->name, self.uid, self.gid, found->home, found->shell, self.groups};
     if (found != users->end() || name == self.name) return self;
   }
   if (found == users->end())

@@ -42,7 +42,7 @@ class Users {
  public:
   // `etc` holds passwd and group. Each look-up sees whether they have changed, for a command may
   // have added a user, and reads only then. Without `may_switch`, each known name stands for whom
-  // this process runs as.
+  // this process runs as; a second name of that uid has its own home and shell.
   Users(std::filesystem::path etc, bool may_switch);
 
   // kDenied when there is no such user.

@@ -72,5 +72,19 @@ TEST(Users, EveryKnownNameIsOurselvesWhenWeCannotSwitch) {
   EXPECT_EQ(user->gid, ::getegid());
 }
 
+TEST(Users, ASecondNameOfOursHasAHomeOfItsOwn) {
+  const std::string ids = std::to_string(::geteuid()) + ":" + std::to_string(::getegid());
+  Scratch etc;
+  etc.write("passwd",
+            "first:x:" + ids + "::/first:/bin/bash\nuser:x:" + ids + "::/home/user:/bin/zsh\n");
+  const Users users(etc.path(), false);
+  const auto user = users.find("user");
+  ASSERT_TRUE(user.ok());
+  EXPECT_EQ(*user,
+            (User{"user", ::geteuid(), ::getegid(), "/home/user", "/bin/zsh", {::getegid()}}));
+  EXPECT_EQ(users.name_of_user(::geteuid()), "first");
+  EXPECT_EQ(users.find("first")->home, users.current().home);
+}
+
 }  // namespace
 }  // namespace executor
