@@ -30,9 +30,10 @@ add_custom_target(threads_tests)
 # When a test has hung. Tests take seconds; a busy machine may stretch them many times over.
 set(hang_seconds 240)
 
-# suite(<name> SOURCES ... [DEPENDS ...] [LABELS ...]): one GoogleTest program, each of its tests a ctest test.
+# suite(<name> SOURCES ... [DEPENDS ...] [LABELS ...] [PREFIX ...]): one GoogleTest program, each of its tests a
+# ctest test, by its name after PREFIX.
 function(suite name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -41,7 +42,7 @@ function(suite name)
   if("threads" IN_LIST ARG_LABELS)
     add_dependencies(threads_tests ${name})
   endif()
-  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 TEST_PREFIX "${ARG_PREFIX}"
     PROPERTIES TIMEOUT ${hang_seconds})
   # A list does not survive the discovery's own file, so a second one sets the labels.
   set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)

@@ -28,7 +28,9 @@ base::Json to_json(const Blueprint& plan) {
                      {"etc", plan.etc.string()},
                      {"executorBakedIn", plan.executor_baked_in},
                      {"extraLowers", extra},
-                     {"uidBase", plan.uid_base},
+                     {"firstUid", plan.ids.uid},
+                     {"firstGid", plan.ids.gid},
+                     {"idCount", plan.ids.count},
                      {"serverPid", plan.server_pid},
                      {"failAt", plan.fail_at}};
   if (plan.descriptors) json["descriptors"] = *plan.descriptors;
@@ -41,16 +43,20 @@ base::Result<Blueprint> blueprint_from_json(const base::Json& json) {
   const auto cgroup = base::text_at(json, "cgroup");
   const auto executor = base::text_at(json, "executor");
   const auto etc = base::text_at(json, "etc");
-  const auto uid_base = base::integer_at(json, "uidBase");
+  const auto uid = base::integer_at(json, "firstUid");
+  const auto gid = base::integer_at(json, "firstGid");
+  const auto count = base::integer_at(json, "idCount");
   const auto server_pid = base::integer_at(json, "serverPid");
   const base::Json* extra = base::array_at(json, "extraLowers");
-  if (!id || !folder || !cgroup || !executor || !etc || !uid_base || !server_pid || !extra)
+  if (!id || !folder || !cgroup || !executor || !etc || !uid || !gid || !count || !server_pid ||
+      !extra)
     return base::error(base::ErrorCode::kInvalid, "a part of the blueprint is missing");
   Blueprint plan{*id, *folder, *cgroup, *executor, *etc};
   plan.executor_baked_in = base::bool_at(json, "executorBakedIn").value_or(false);
   for (const base::Json& lower : *extra)
     if (lower.is_string()) plan.extra_lowers.emplace_back(lower.get<std::string>());
-  plan.uid_base = static_cast<uid_t>(*uid_base);
+  plan.ids = {static_cast<uid_t>(*uid), static_cast<gid_t>(*gid),
+              static_cast<std::uint32_t>(*count)};
   plan.server_pid = static_cast<pid_t>(*server_pid);
   if (const auto descriptors = base::integer_at(json, "descriptors"))
     plan.descriptors = static_cast<std::size_t>(*descriptors);

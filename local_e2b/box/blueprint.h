@@ -9,17 +9,20 @@
 
 #include "libs/base/json.h"
 #include "libs/base/result.h"
+#include "local_e2b/box/uid_ranges.h"
 
 // What the server tells the builder, and how the builder's steps are run and reported.
 namespace local_e2b {
 
 struct Blueprint {
   std::string id;
-  std::filesystem::path folder, cgroup, executor;
+  std::filesystem::path folder;
+  std::filesystem::path cgroup;  // Empty: it gets none.
+  std::filesystem::path executor;
   std::filesystem::path etc;  // The copy of /etc that it starts from.
   bool executor_baked_in = false;
   std::vector<std::filesystem::path> extra_lowers;
-  uid_t uid_base = 0;  // Owner of what root owns inside; user ids go up from here.
+  BoxIds ids;
   pid_t server_pid = 0;
   std::optional<std::size_t> descriptors = {};
   std::string fail_at;

@@ -19,7 +19,7 @@ Blueprint plan() {
           .etc = "/state/etc/1",
           .executor_baked_in = true,
           .extra_lowers = {"/usr/share", "/srv,:x"},
-          .uid_base = 0x7001'0000,
+          .ids = {0x7001'0000, 0x7002'0000, 3},
           .server_pid = 42,
           .descriptors = 256,
           .fail_at = "make /dev"};
@@ -32,7 +32,8 @@ TEST(Blueprint, SurvivesTheWayToTheBuilder) {
 }
 
 TEST(Blueprint, IsRefusedWhenAPartIsMissing) {
-  for (const char* part : {"id", "folder", "cgroup", "executor", "etc", "uidBase", "serverPid"}) {
+  for (const char* part : {"id", "folder", "cgroup", "executor", "etc", "firstUid", "firstGid",
+                           "idCount", "serverPid"}) {
     base::Json json = to_json(plan());
     json.erase(part);
     EXPECT_FALSE(blueprint_from_json(json).ok()) << part;

@@ -13,18 +13,21 @@
 #include "libs/base/fd.h"
 #include "libs/base/json.h"
 #include "libs/base/result.h"
+#include "local_e2b/box/uid_ranges.h"
 
 // A box: one sandbox's process tree in its own mount, PID, UTS, IPC, network and user namespaces,
-// in a root assembled by allow-list, in a cgroup that can be frozen and killed as one.
+// in a root assembled by allow-list. Where the server may make cgroups it is in one of its own,
+// that can be frozen and killed as one. The server of the host's root gives each box a range of
+// uids; any other gives its own uid to all of them.
 namespace local_e2b {
 
-// What this machine can do for boxes; `lacks` names each missing thing and its cure.
+// What this machine can do for boxes.
 struct Capabilities {
   bool root = false;
-  bool cgroup2_freeze = false;
-  bool idmapped_mounts = false;
-  std::filesystem::path cgroup2;  // Where a cgroup2 hierarchy is mounted, found in mountinfo.
-  std::vector<std::string> lacks;
+  // The folder in which this server may make cgroups; empty when there is none.
+  std::filesystem::path cgroup2;
+  std::vector<std::string> lacks;  // What boxes need and is not there, each with its cure.
+  std::string no_pause;  // Why boxes cannot be paused, with the cure; empty when they can.
 };
 Capabilities probe_capabilities();
 
@@ -32,7 +35,7 @@ struct BoxSettings {
   std::filesystem::path state;     // The server's folder: each box has <state>/boxes/<id>.
   std::filesystem::path executor;  // The sandfleet-executor binary, shown to each box.
   std::vector<std::filesystem::path> extra_lowers;  // Host folders overlaid beside /usr and /opt.
-  std::string cgroup_name;  // Folder under the cgroup2 mount that holds the boxes of this server.
+  std::string cgroup_name;  // Folder in Capabilities::cgroup2 for the boxes of this server.
   // The program that builds a box, started afresh for each: it calls run_box_builder.
   std::filesystem::path builder = "/proc/self/exe";
   std::optional<std::size_t> descriptors =
@@ -60,8 +63,8 @@ struct BoxRecord {
   std::uint64_t init_start =
       0;  // Field 22 of /proc/PID/stat, so that a reused pid is not believed.
   std::filesystem::path folder;
-  std::filesystem::path cgroup;
-  std::uint32_t uid_base = 0;
+  std::filesystem::path cgroup;  // Empty: it has none, and cannot be paused.
+  std::uint32_t uid_base = 0;    // Who root inside is on the host.
 };
 base::Json to_json(const BoxRecord& record);
 base::Result<BoxRecord> box_record_from_json(const base::Json& json);
@@ -75,7 +78,6 @@ struct Swept {
 // Where a box shows the executor, read-only and owned by its root: the file its init runs.
 inline constexpr char kEnvdPath[] = "/run/sandfleet/envd";
 inline constexpr char kBakedExecutorPath[] = "/opt/sandfleet/bin/sandfleet-executor";
-inline constexpr std::uint32_t kUidsPerBox = 65536;
 inline constexpr std::size_t kBoxesMax = 4096;  // On one machine: so many uid ranges are ours.
 inline constexpr std::size_t kLogBytesMax = 1 << 20;  // Of <folder>/envd.log, see trim_log.
 
@@ -90,15 +92,17 @@ class Boxes {
   // (not yet once it listens). A failure leaves nothing behind. An id is 1 to 63 of A-Z a-z 0-9 _ -
   // and is the host name inside.
   base::Result<BoxRecord> create(const BoxSpec& spec);
-  // Whether the recorded init is alive: pid, start time and cgroup all agree.
+  // Whether the recorded init is alive: pid, start time and cgroup all agree, or without a cgroup
+  // the kernel's boot.
   bool alive(const BoxRecord& record) const;
   // Whether it is known not to be: false as well while that cannot be found out.
   bool dead(const BoxRecord& record) const;
+  // Why that box, or without one any new box, cannot be frozen; nothing when it can.
+  std::optional<std::string> objection_to_freeze(const BoxRecord* record = nullptr) const;
   base::Result<base::Done> freeze(const BoxRecord& record);
   base::Result<base::Done> thaw(const BoxRecord& record);
   bool frozen(const BoxRecord& record) const;
-  // Everything of it is gone when this returns ok: processes (cgroup empty), mounts, cgroup,
-  // folder.
+  // Everything of it is gone when this returns ok: processes, mounts, cgroup, folder.
   base::Result<base::Done> destroy(const BoxRecord& record);
   // Boxes whose cgroup or folder is there but that `known` does not name: destroys them. Not while
   // create runs, whose box nobody knows yet.
@@ -116,12 +120,15 @@ class Boxes {
   enum class Life { kAlive, kDead, kUnknown };
   Life look_at(const BoxRecord& record) const;
   std::filesystem::path folder_of(const std::string& id) const;
+  std::filesystem::path own_cgroup() const;
   std::filesystem::path cgroup_of(const std::string& id) const;
+  bool may_be_cgroup_of(const std::string& id, const std::filesystem::path& cgroup) const;
   base::Result<base::Done> prepare();
-  base::Result<std::uint32_t> claim(const std::string& id);
-  base::Result<BoxRecord> build(const BoxSpec& spec, std::uint32_t uid_base);
-  base::Result<base::Done> remove(const std::string& id);
-  void remove_empty_cgroup();
+  base::Result<BoxIds> choose_ids() const;
+  base::Result<BoxIds> claim(const std::string& id);
+  base::Result<BoxRecord> build(const BoxSpec& spec, const BoxIds& ids);
+  base::Result<base::Done> remove(const std::string& id, const std::filesystem::path& cgroup);
+  void remove_empty(const std::filesystem::path& cgroup);
   void reap(const std::string& id);
 
   const BoxSettings settings_;

@@ -1,11 +1,8 @@
 #include "local_e2b/box/box.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +13,6 @@
 #include <set>
 #include <thread>
 
-#include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
@@ -34,6 +30,20 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
+class RootBoxTest : public BoxTest {
+ protected:
+  void SetUp() override {
+    BoxTest::SetUp();
+    if (boxes_ && !machine_.root) GTEST_SKIP() << "only the host's root has such boxes";
+  }
+};
+
+// With the state folder on the disk, as it is in life.
+class RootBoxOnDiskTest : public RootBoxTest {
+ protected:
+  RootBoxOnDiskTest() { parent_ = kOnDisk; }
+};
+
 std::int64_t cpu_used(const BoxRecord& box) {
   const auto text = base::read_file(box.cgroup / "cpu.stat");
   const std::string line = text ? base::split(*text, '\n')[0] : "";
@@ -45,7 +55,7 @@ std::string text_inside(const BoxRecord& box, const char* path) {
   return text ? std::string(base::trim(*text)) : "";
 }
 
-TEST_F(BoxTest, ShowsAWorldOfItsOwn) {
+TEST_F(RootBoxTest, ShowsAWorldOfItsOwn) {
   const BoxRecord box = make("world-1");
   EXPECT_EQ(run(box, "hostname"), "world-1\n");
   EXPECT_EQ(run(box, "id -u; cat /proc/1/comm; readlink /proc/1/exe"),
@@ -62,23 +72,7 @@ TEST_F(BoxTest, ShowsAWorldOfItsOwn) {
             "/run/sandfleet/envd 755 root\n");
 }
 
-TEST_F(BoxTest, HidesWhatIsTheHosts) {
-  const BoxRecord box = make("hides");
-  const std::string secret = "host-secret-" + cgroup_name_;
-  const fs::path file = state_ / "secret";
-  ASSERT_TRUE(base::write_file_atomically(file, secret, 0644).ok());
-  EXPECT_THAT(run(box, "cat " + file.string()), HasSubstr("No such file"));
-  EXPECT_THAT(run(box, "cat /etc/shadow"), StartsWith("root:*:"));
-  EXPECT_EQ(run(box, "ls /root; ls /etc/ssl"), "certs\nopenssl.cnf\n");
-  EXPECT_THAT(run(box, "ls /etc"), Not(HasSubstr("npmrc")));
-  EXPECT_THAT(run(box, "cat /proc/1/environ | tr '\\0' '\\n'"), Not(HasSubstr("CTEST")));
-  // Standard streams and the listener of the test's init: nothing was left open by the builder.
-  EXPECT_EQ(run(box, "ls /proc/1/fd | xargs"), "0 1 2 3\n");
-  EXPECT_THAT(run(box, "readlink /proc/1/fd/1"), HasSubstr("envd.log"));
-  EXPECT_THAT(run(box, "echo x > /proc/1/fd/1"), HasSubstr("ermission denied"));
-}
-
-TEST_F(BoxOnDiskTest, CannotChangeTheHost) {
+TEST_F(RootBoxOnDiskTest, CannotChangeTheHost) {
   const BoxRecord box = make("cannot");
   EXPECT_THAT(run(box, "echo x > /proc/sys/kernel/core_pattern"), HasSubstr("Read-only"));
   EXPECT_THAT(run(box, "umount /proc/sys; echo x > /proc/sys/kernel/core_pattern"),
@@ -87,6 +81,7 @@ TEST_F(BoxOnDiskTest, CannotChangeTheHost) {
   EXPECT_THAT(run(box, "mknod /tmp/disk b 254 0"), HasSubstr("not permitted"));
   EXPECT_THAT(run(box, "echo x > /run/sandfleet/envd"), HasSubstr("Read-only"));
   EXPECT_THAT(run(box, "echo 1 > /sys/fs/cgroup/cgroup.freeze"), HasSubstr("ermission denied"));
+  EXPECT_THAT(run(box, "echo x > /proc/1/fd/1"), HasSubstr("ermission denied"));
   const std::string marker = "marker-of-" + cgroup_name_;
   EXPECT_EQ(run(box, "echo own > /usr/bin/" + marker + " && chown user /usr/bin/" + marker +
                          " && rm /usr/bin/env && cat /usr/bin/" + marker),
@@ -95,7 +90,7 @@ TEST_F(BoxOnDiskTest, CannotChangeTheHost) {
   EXPECT_TRUE(fs::exists("/usr/bin/env"));
 }
 
-TEST_F(BoxTest, ServesShellsAndTools) {
+TEST_F(RootBoxTest, ServesShellsAndTools) {
   const BoxRecord box = make("tools");
   EXPECT_EQ(
       run(box, "su - user -c 'id -un; pwd; touch here && echo $HOME; sh -c \"exit 3\"; echo $?'"),
@@ -119,70 +114,7 @@ TEST_F(BoxTest, ServesShellsAndTools) {
                 "fine\n");
 }
 
-TEST_F(BoxTest, HasALoopbackOfItsOwn) {
-  const BoxRecord box = make("network");
-  const base::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in here{};
-  here.sin_family = AF_INET;
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof here;
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&here), size), 0);
-  ASSERT_EQ(::listen(listener.get(), 1), 0);
-  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&here), &size);
-  const auto dial = [&](int port) {
-    return run(
-        box, "bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + std::to_string(port) + " && echo open' 2>&1");
-  };
-  EXPECT_EQ(dial(49983), "open\n");
-  EXPECT_THAT(dial(ntohs(here.sin_port)), HasSubstr("refused"));
-  EXPECT_THAT(run(box, "cat /proc/net/dev | tail -n +3 | cut -d: -f1 | xargs"), "lo\n");
-}
-
-TEST_F(BoxTest, LeavesTheBoxItsPortsWhereWeDialFromThem) {
-  const BoxRecord box = make("ports");
-  const base::Fd dialed = connect(box);
-  sockaddr_in from{};
-  socklen_t size = sizeof from;
-  ASSERT_EQ(::getsockname(dialed.get(), reinterpret_cast<sockaddr*>(&from), &size), 0);
-  auto server = boxes_->socket_inside(box);
-  ASSERT_TRUE(server.ok()) << server.error().message;
-  const int on = 1;
-  ::setsockopt(server->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  from.sin_addr.s_addr = htonl(INADDR_ANY);
-  EXPECT_EQ(::bind(server->get(), reinterpret_cast<sockaddr*>(&from), size), 0)
-      << std::strerror(errno);
-  EXPECT_EQ(::listen(server->get(), 1), 0) << std::strerror(errno);
-}
-
-TEST_F(BoxTest, ShowsTheExecutorWhereATemplateHasIt) {
-  const auto baked = boxes_->create({.id = "baked", .executor_baked_in = true});
-  ASSERT_TRUE(baked.ok()) << baked.error().message;
-  EXPECT_EQ(run(*baked, std::string("cmp ") + kEnvdPath + " " + kBakedExecutorPath +
-                            " && stat -c '%U %a' " + kBakedExecutorPath),
-            "root 755\n");
-  EXPECT_THAT(run(make("plain"), std::string("ls ") + kBakedExecutorPath),
-              HasSubstr("No such file"));
-}
-
-TEST_F(BoxTest, ShowsExtraFolders) {
-  const fs::path lower = fs::path("/var/tmp") / (cgroup_name_ + "-lower,:x");
-  fs::create_directory(lower);
-  ASSERT_TRUE(base::write_file_atomically(lower / "seen", "yes", 0644).ok());
-  BoxSettings wider = settings();
-  wider.extra_lowers = {lower};
-  boxes_ = std::make_unique<Boxes>(wider, machine_);
-  const BoxRecord box = make("extra");
-  EXPECT_EQ(run(box, "cd '" + lower.string() + "' && cat seen && echo no > seen && cat seen"),
-            "yesno\n");
-  EXPECT_EQ(*base::read_file(lower / "seen"), "yes");
-  wider.extra_lowers = {"/"};
-  const auto refused = Boxes(wider, machine_).create({.id = "all"});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
-  fs::remove_all(lower);
-}
-
-TEST_F(BoxTest, GivesItsRootCgroupsOfItsOwn) {
+TEST_F(RootBoxTest, GivesItsRootCgroupsOfItsOwn) {
   const BoxRecord box = make("delegated");
   EXPECT_EQ(run(box,
                 "mkdir /sys/fs/cgroup/inner && chown user /sys/fs/cgroup/inner && "
@@ -196,7 +128,7 @@ TEST_F(BoxTest, GivesItsRootCgroupsOfItsOwn) {
             "populated 0\n");
 }
 
-TEST_F(BoxTest, StandsStillWhileFrozenAndKeepsItsMemory) {
+TEST_F(RootBoxTest, StandsStillWhileFrozenAndKeepsItsMemory) {
   const BoxRecord box = make("frozen");
   // One counter in the box's own cgroup, one in a cgroup that the box made: both must stop.
   run(box,
@@ -231,7 +163,7 @@ TEST_F(BoxTest, StandsStillWhileFrozenAndKeepsItsMemory) {
       base::eventually([&] { return count("tmp/outer") > outer && count("tmp/inner") > inner; }));
 }
 
-TEST_F(BoxTest, DestroysWhatRunsFromDestruction) {
+TEST_F(RootBoxTest, DestroysWhatRunsFromDestruction) {
   for (const bool frozen : {false, true}) {
     const BoxRecord box = make(frozen ? "escape-frozen" : "escape");
     // Every hop leaves its session and its parent; a few of them in cgroups of their own.
@@ -257,128 +189,14 @@ TEST_F(BoxTest, DestroysWhatRunsFromDestruction) {
   }
 }
 
-TEST_F(BoxOnDiskTest, RemovesFilesThatDoNotWantToGo) {
-  const fs::path outside = state_ / "outside";
-  ASSERT_TRUE(base::make_folders(outside, 0755).ok());
-  ASSERT_TRUE(base::write_file_atomically(outside / "keep", "kept", 0644).ok());
-  const BoxRecord box = make("stubborn");
-  EXPECT_EQ(run(box, "cd /home/user && ln -s " + outside.string() +
-                         " link && ln -s / all && "
-                         "mkfifo pipe && mkdir shut && touch shut/file && chmod 000 shut && "
-                         "touch \"$(printf 'new\\nline')\" && chown 40000:50000 shut && "
-                         "for i in $(seq 300); do mkdir d; cd d; done; touch bottom; echo deep"),
-            "deep\n");
-  const auto destroyed = boxes_->destroy(box);
-  EXPECT_TRUE(destroyed.ok()) << destroyed.error().message;
-  EXPECT_FALSE(fs::exists(box.folder));
-  EXPECT_EQ(*base::read_file(outside / "keep"), "kept");
-}
-
-TEST_F(BoxTest, OutlivesItsServer) {
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const pid_t server = ::fork();
-  if (server == 0) {
-    const auto made = Boxes(settings(), machine_).create({.id = "orphan"});
-    const std::string text = made ? base::to_text(to_json(*made)) + "\n" : "\n";
-    (void)base::write_all(ends[1], text);
-    for (;;) ::pause();
-  }
-  base::Fd read_end(ends[0]);
-  base::Fd(ends[1]).reset();
-  std::string text;
-  for (char letter; ::read(read_end.get(), &letter, 1) == 1 && letter != '\n';) text += letter;
-  ::kill(server, SIGKILL);
-  ::waitpid(server, nullptr, 0);
-
-  const auto json = base::parse_json(text);
-  ASSERT_TRUE(json.ok());
-  const auto box = box_record_from_json(*json);
-  ASSERT_TRUE(box.ok()) << box.error().message;
-  EXPECT_TRUE(boxes_->alive(*box));
-  EXPECT_EQ(run(*box, "hostname"), "orphan\n");
-  EXPECT_TRUE(boxes_->freeze(*box).ok());
-  EXPECT_TRUE(boxes_->thaw(*box).ok());
-  EXPECT_THAT(boxes_->destroy_unknown({*box}).destroyed, IsEmpty());
-  EXPECT_TRUE(boxes_->alive(*box));
-  EXPECT_TRUE(boxes_->destroy(*box).ok());
-  EXPECT_EQ(leftovers(), "");
-  EXPECT_FALSE(base::runs(box->init_pid));
-}
-
-TEST_F(BoxTest, TakesAwayTheEmptyCgroupOfADeadServer) {
+TEST_F(RootBoxTest, TakesAwayTheEmptyCgroupOfADeadServer) {
   const fs::path cgroup = machine_.cgroup2 / cgroup_name_;
   ASSERT_EQ(::mkdir(cgroup.c_str(), 0755), 0);
   EXPECT_THAT(boxes_->destroy_unknown({}).destroyed, IsEmpty());
   EXPECT_FALSE(fs::exists(cgroup));
 }
 
-TEST_F(BoxTest, LeavesNothingThatTheNextServerCannotRemove) {
-  std::set<std::string> met;
-  for (int moment = 0; moment < 24; ++moment) {
-    int ends[2];
-    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    const pid_t server = ::fork();
-    if (server == 0) {
-      Boxes boxes(settings(), machine_);
-      (void)boxes.create({.id = "whole"});
-      (void)base::write_all(ends[1], "y");
-      for (int number = 0;; ++number)
-        (void)boxes.create({.id = "dying-" + std::to_string(number % 50)});
-    }
-    const base::Fd told(ends[0]);
-    base::Fd(ends[1]).reset();
-    char byte = 0;
-    ASSERT_EQ(::read(told.get(), &byte, 1), 1);
-    ::poll(nullptr, 0, moment * 4);  // The moment of death is what is tried here.
-    ::kill(server, SIGKILL);
-    ::waitpid(server, nullptr, 0);
-    for (const std::string& id : boxes_->destroy_unknown({}).destroyed) met.insert(id);
-    EXPECT_EQ(leftovers(), "") << "killed after " << moment * 4 << " ms";
-  }
-  EXPECT_THAT(met, testing::IsSupersetOf({"whole", "dying-0"}));
-}
-
-TEST_F(BoxTest, BelievesNoRecordOfAnotherProcess) {
-  const BoxRecord box = make("believed");
-  BoxRecord later = box;
-  later.init_start += 1;
-  EXPECT_FALSE(boxes_->alive(later));
-  BoxRecord stranger = box;
-  stranger.init_pid = ::getpid();
-  stranger.init_start = base::look_at_process(::getpid())->start;
-  EXPECT_FALSE(boxes_->alive(stranger)) << "it is not in the box's cgroup";
-  EXPECT_TRUE(boxes_->dead(later) && boxes_->dead(stranger));
-  BoxRecord pointing_out = box;
-  pointing_out.folder = "/etc";
-  EXPECT_EQ(boxes_->destroy(pointing_out).error().code, ErrorCode::kInvalid);
-  pointing_out = box;
-  pointing_out.id = "../believed";
-  EXPECT_EQ(boxes_->destroy(pointing_out).error().code, ErrorCode::kInvalid);
-  EXPECT_TRUE(boxes_->alive(box));
-}
-
-TEST_F(BoxTest, TakesNoBoxForDeadThatItCannotLookAt) {
-  const BoxRecord box = make("unseen");
-  const auto limit = base::raise_descriptor_limit();
-  base::set_descriptor_limit(0);
-  const bool dead = boxes_->dead(box), alive = boxes_->alive(box);
-  base::set_descriptor_limit(limit.before);
-  EXPECT_FALSE(dead);
-  EXPECT_FALSE(alive);
-  EXPECT_TRUE(boxes_->alive(box));
-}
-
-TEST_F(BoxTest, KnowsWhenInitIsGone) {
-  const BoxRecord box = make("gone");
-  ASSERT_EQ(::kill(box.init_pid, SIGKILL), 0);
-  EXPECT_TRUE(base::eventually([&] { return boxes_->dead(box); }));
-  EXPECT_FALSE(boxes_->alive(box));
-  EXPECT_EQ(boxes_->freeze(box).error().code, ErrorCode::kNotFound);
-  EXPECT_TRUE(boxes_->destroy(box).ok());
-}
-
-TEST_F(BoxTest, GivesEachBoxUidsOfItsOwn) {
+TEST_F(RootBoxTest, GivesEachBoxUidsOfItsOwn) {
   const BoxRecord one = make("one"), two = make("two");
   EXPECT_GE(std::max(one.uid_base, two.uid_base) - std::min(one.uid_base, two.uid_base),
             kUidsPerBox);
@@ -398,7 +216,7 @@ TEST_F(BoxTest, GivesEachBoxUidsOfItsOwn) {
   ::rmdir((machine_.cgroup2 / other.cgroup_name).c_str());
 }
 
-TEST_F(BoxTest, RefusesWhatItCannotBuild) {
+TEST_F(RootBoxTest, RefusesWhatItCannotBuild) {
   make("taken");
   const auto again = boxes_->create({.id = "taken"});
   ASSERT_FALSE(again.ok());
@@ -408,7 +226,6 @@ TEST_F(BoxTest, RefusesWhatItCannotBuild) {
        std::vector<std::string>{"", "..", "a/b", "-a", "a b", std::string(64, 'a')})
     EXPECT_EQ(boxes_->create({.id = id}).error().code, ErrorCode::kInvalid) << id;
   Capabilities lacking = machine_;
-  lacking.idmapped_mounts = false;
   lacking.lacks = {"no id-mapped mounts; get some"};
   EXPECT_THAT(Boxes(settings(), lacking).create({.id = "x"}).error().message,
               HasSubstr("get some"));
@@ -427,21 +244,7 @@ TEST_F(BoxTest, RefusesWhatItCannotBuild) {
               HasSubstr("without a report"));
 }
 
-TEST_F(BoxTest, LeavesNothingWhereverBuildingFails) {
-  const auto steps = build_steps();
-  EXPECT_GT(steps.size(), 20u);
-  for (const std::string& step : steps) {
-    BoxSettings failing = settings();
-    failing.fail_at = step;
-    const auto made = Boxes(failing, machine_).create({.id = "failing"});
-    ASSERT_FALSE(made.ok()) << step;
-    EXPECT_THAT(made.error().message, HasSubstr("\"" + step + "\""));
-    EXPECT_EQ(leftovers(), "") << step;
-    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left after " << step;
-  }
-}
-
-TEST_F(BoxTest, DestroysOnlyWhatNobodyKnows) {
+TEST_F(RootBoxTest, DestroysOnlyWhatNobodyKnows) {
   const BoxRecord known = make("known"), unknown = make("unknown");
   ASSERT_TRUE(base::make_folders(state_ / "boxes/only-a-folder", 0755).ok());
   ASSERT_TRUE(base::make_folders(machine_.cgroup2 / cgroup_name_ / "only-a-cgroup", 0755).ok());
@@ -451,7 +254,7 @@ TEST_F(BoxTest, DestroysOnlyWhatNobodyKnows) {
   EXPECT_FALSE(boxes_->alive(unknown));
 }
 
-TEST_F(BoxTest, EndsBoxesOfAnyServerWhoseFolderSomebodyRemoved) {
+TEST_F(RootBoxTest, EndsBoxesOfAnyServerWhoseFolderSomebodyRemoved) {
   Capabilities apart = machine_;  // Other servers of this machine are left alone.
   apart.cgroup2 /= cgroup_name_;
   ASSERT_TRUE(base::make_folders(apart.cgroup2 / "sandfleet-lost/empty", 0755).ok());
@@ -476,7 +279,7 @@ TEST_F(BoxTest, EndsBoxesOfAnyServerWhoseFolderSomebodyRemoved) {
   EXPECT_TRUE(keeping.destroy(*stays).ok());
 }
 
-TEST_F(BoxTest, CutsALogThatGrew) {
+TEST_F(RootBoxTest, CutsALogThatGrew) {
   const BoxRecord box = make("chatty");
   const fs::path log = box.folder / "envd.log";
   ASSERT_TRUE(base::eventually([&] { return fs::file_size(log) > 0; }));
@@ -488,14 +291,7 @@ TEST_F(BoxTest, CutsALogThatGrew) {
   EXPECT_EQ(fs::file_size(log), 0u);
 }
 
-TEST_F(BoxTest, MountsNothingOnTheHost) {
-  make("mounts");
-  const auto mounts = base::read_file("/proc/self/mountinfo");
-  EXPECT_THAT(*mounts, Not(HasSubstr(cgroup_name_)));
-  EXPECT_THAT(*mounts, Not(HasSubstr("tmp/0/lower")));
-}
-
-TEST_F(BoxOnDiskTest, HoldsFiftyBoxesAtOnce) {
+TEST_F(RootBoxOnDiskTest, HoldsFiftyBoxesAtOnce) {
   using Clock = std::chrono::steady_clock;
   constexpr int kBoxes = 50, kThreads = 2;
   std::vector<BoxRecord> made(kBoxes);

@@ -16,10 +16,10 @@
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/cgroup.h"
 #include "local_e2b/box/etc.h"
+#include "local_e2b/box/init_note.h"
 #include "local_e2b/box/orphans.h"
 #include "local_e2b/box/remove_tree.h"
 #include "local_e2b/box/start_builder.h"
-#include "local_e2b/box/uid_ranges.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -55,9 +55,9 @@ std::set<std::uint32_t> taken_ranges(const fs::path& boxes, const fs::path& cgro
   return taken;
 }
 
-base::Result<base::Done> make_owned(const fs::path& folder, uid_t owner) {
+base::Result<base::Done> make_owned(const fs::path& folder, const BoxIds& owner) {
   if (::mkdir(folder.c_str(), 0755) != 0 || ::chmod(folder.c_str(), 0755) != 0 ||
-      ::chown(folder.c_str(), owner, owner) != 0)
+      ::chown(folder.c_str(), owner.uid, owner.gid) != 0)
     return base::errno_error("make folder", folder, errno);
   return base::Done{};
 }
@@ -69,6 +69,9 @@ std::string cure_for(const std::string& step) {
     return "; the state folder must be on ext4, xfs, btrfs or tmpfs, not on an overlay";
   if (step == "open the mounts")
     return "; the folders shown to boxes and the executor must be on ext4, xfs, btrfs or tmpfs";
+  if (step == "open its own mounts")
+    return "; no other file system may be mounted beneath a folder that an ordinary user shows to "
+           "boxes";
   if (step == "start init") return "; see the limits in /proc/sys/user";
   return "";
 }
@@ -80,12 +83,24 @@ Boxes::Boxes(BoxSettings settings, Capabilities capabilities)
 
 fs::path Boxes::folder_of(const std::string& id) const { return settings_.state / "boxes" / id; }
 
+// The folder of all boxes' cgroups; empty where the server may make none.
+fs::path Boxes::own_cgroup() const {
+  return capabilities_.cgroup2.empty() ? fs::path() : capabilities_.cgroup2 / settings_.cgroup_name;
+}
+
 fs::path Boxes::cgroup_of(const std::string& id) const {
-  return capabilities_.cgroup2 / settings_.cgroup_name / id;
+  const fs::path own = own_cgroup();
+  return own.empty() ? own : own / id;
+}
+
+// Another server on the same state folder may have made it where it was allowed to make cgroups.
+bool Boxes::may_be_cgroup_of(const std::string& id, const fs::path& cgroup) const {
+  return cgroup.empty() ||
+         (cgroup.filename() == id && cgroup.parent_path().filename() == settings_.cgroup_name);
 }
 
 base::Result<BoxRecord> Boxes::create(const BoxSpec& spec) {
-  if (!capabilities_.root || !capabilities_.cgroup2_freeze || !capabilities_.idmapped_mounts)
+  if (!capabilities_.lacks.empty())
     return base::error(ErrorCode::kUnavailable,
                        "this machine cannot hold a box: ", base::join(capabilities_.lacks, "; "));
   if (!is_id(spec.id))
@@ -96,10 +111,10 @@ base::Result<BoxRecord> Boxes::create(const BoxSpec& spec) {
       return base::error(ErrorCode::kInvalid, "boxes cannot be shown ", lower.string(), ": ",
                          *objection);
   CHECK_OK(prepare());
-  TRY(const std::uint32_t uid_base, claim(spec.id));
-  auto record = build(spec, uid_base);
+  TRY(const BoxIds ids, claim(spec.id));
+  auto record = build(spec, ids);
   if (record) return record;
-  if (const auto removed = remove(spec.id); !removed)
+  if (const auto removed = remove(spec.id, cgroup_of(spec.id)); !removed)
     base::log::warn("half-made box stays", {{"box", spec.id}, {"why", removed.error()}});
   return record;
 }
@@ -108,35 +123,39 @@ base::Result<BoxRecord> Boxes::create(const BoxSpec& spec) {
 base::Result<base::Done> Boxes::prepare() {
   const std::lock_guard lock(mutex_);
   if (!etc_.empty()) return base::Done{};
-  TRY(etc_, prepare_etc(settings_.state, settings_.state / "boxes"));
+  TRY(etc_, prepare_etc(settings_.state, settings_.state / "boxes", !capabilities_.root));
   return base::Done{};
 }
 
+base::Result<BoxIds> Boxes::choose_ids() const {
+  if (!capabilities_.root) return own_ids();
+  const auto first = free_range(taken_ranges(settings_.state / "boxes", capabilities_.cgroup2));
+  if (first) return range_from(*first);
+  return base::error(ErrorCode::kRateLimited, "all ", std::to_string(kBoxesMax),
+                     " uid ranges for boxes are taken; remove a box first");
+}
+
 // From here on folder and cgroup say who has the range, also to the next server.
-base::Result<std::uint32_t> Boxes::claim(const std::string& id) {
+base::Result<BoxIds> Boxes::claim(const std::string& id) {
   std::unique_lock lock(mutex_);
-  const fs::path boxes = settings_.state / "boxes";
-  CHECK_OK(base::make_folders(boxes, 0700));
-  const auto uid_base = free_range(taken_ranges(boxes, capabilities_.cgroup2));
-  if (!uid_base)
-    return base::error(ErrorCode::kRateLimited, "all ", std::to_string(kBoxesMax),
-                       " uid ranges for boxes are taken; remove a box first");
+  CHECK_OK(base::make_folders(settings_.state / "boxes", 0700));
+  TRY(const BoxIds ids, choose_ids());
   const Cgroup cgroup(cgroup_of(id));
   const fs::path folder = folder_of(id);
   if (cgroup.exists() || (::mkdir(folder.c_str(), 0700) != 0 && errno == EEXIST))
     return base::error(ErrorCode::kConflict, "there is a box ", id, " already");
-  auto made = make_owned(folder / "layers", *uid_base);
-  if (made) made = make_owned(folder / "root", *uid_base);
+  auto made = make_owned(folder / "layers", ids);
+  if (made) made = make_owned(folder / "root", ids);
   if (made && ::symlink(etc_.c_str(), (folder / kEtcLink).c_str()) != 0)
     made = base::errno_error("make link", folder / kEtcLink, errno);
-  if (made) made = cgroup.make(*uid_base);
-  if (made) return *uid_base;
+  if (made && !cgroup_of(id).empty()) made = cgroup.make(ids.uid, ids.gid);
+  if (made) return ids;
   lock.unlock();  // remove takes it.
-  (void)remove(id);
+  (void)remove(id, cgroup_of(id));
   return made.error();
 }
 
-base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base) {
+base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, const BoxIds& ids) {
   const Blueprint plan{.id = spec.id,
                        .folder = folder_of(spec.id),
                        .cgroup = cgroup_of(spec.id),
@@ -144,7 +163,7 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
                        .etc = etc_,
                        .executor_baked_in = spec.executor_baked_in,
                        .extra_lowers = settings_.extra_lowers,
-                       .uid_base = uid_base,
+                       .ids = ids,
                        .server_pid = ::getpid(),
                        .descriptors = settings_.descriptors,
                        .fail_at = settings_.fail_at};
@@ -160,7 +179,7 @@ base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, std::uint32_t uid_base
     return base::error(ErrorCode::kUnavailable, "cannot build box ", spec.id, " at the step \"",
                        why.step, "\": ", why.message, cure_for(why.step));
   }
-  return BoxRecord{spec.id, built.init_pid, init->start, plan.folder, plan.cgroup, uid_base};
+  return BoxRecord{spec.id, built.init_pid, init->start, plan.folder, plan.cgroup, ids.uid};
 }
 
 Boxes::Life Boxes::look_at(const BoxRecord& record) const {
@@ -174,6 +193,11 @@ Boxes::Life Boxes::look_at(const BoxRecord& record) const {
   const auto init = base::parse_process(base::trim(*stat));
   if (!init) return Life::kUnknown;
   if (init->start != record.init_start || init->ended()) return Life::kDead;
+  if (record.cgroup.empty()) {
+    const auto noted = read_init_note(record.folder), seen = note_of(record.init_pid);
+    if (!noted || !seen) return Life::kUnknown;
+    return *noted == *seen ? Life::kAlive : Life::kDead;
+  }
   const auto cgroups = base::read_file(proc / "cgroup");
   if (!cgroups) return unread(cgroups.error());
   return is_in_cgroup(*cgroups, settings_.cgroup_name, record.id) ? Life::kAlive : Life::kDead;
@@ -182,9 +206,17 @@ Boxes::Life Boxes::look_at(const BoxRecord& record) const {
 bool Boxes::alive(const BoxRecord& record) const { return look_at(record) == Life::kAlive; }
 bool Boxes::dead(const BoxRecord& record) const { return look_at(record) == Life::kDead; }
 
+std::optional<std::string> Boxes::objection_to_freeze(const BoxRecord* record) const {
+  if (record ? !record->cgroup.empty() : capabilities_.no_pause.empty()) return std::nullopt;
+  if (!capabilities_.no_pause.empty()) return capabilities_.no_pause;
+  return "it was made by a server that could make no cgroups";
+}
+
 base::Result<base::Done> Boxes::freeze(const BoxRecord& record) {
   if (!alive(record))
     return base::error(ErrorCode::kNotFound, "box ", record.id, " is not running");
+  if (const auto objection = objection_to_freeze(&record))
+    return base::error(ErrorCode::kInvalid, "box ", record.id, " cannot be paused: ", *objection);
   CHECK_OK(Cgroup(record.cgroup).freeze(kFreezeMax));
   return trim_log(record);
 }
@@ -192,33 +224,37 @@ base::Result<base::Done> Boxes::freeze(const BoxRecord& record) {
 base::Result<base::Done> Boxes::thaw(const BoxRecord& record) {
   if (!alive(record))
     return base::error(ErrorCode::kNotFound, "box ", record.id, " is not running");
+  if (record.cgroup.empty()) return base::Done{};
   return Cgroup(record.cgroup).thaw(kFreezeMax);
 }
 
-bool Boxes::frozen(const BoxRecord& record) const { return Cgroup(record.cgroup).frozen(); }
-
-base::Result<base::Done> Boxes::destroy(const BoxRecord& record) {
-  // What is removed is derived from the id alone, so a damaged record cannot point elsewhere.
-  if (!is_id(record.id) || record.folder != folder_of(record.id) ||
-      record.cgroup != cgroup_of(record.id))
-    return base::error(ErrorCode::kInvalid, "the record of box \"", record.id,
-                       "\" does not belong to the state folder ", settings_.state.string());
-  return remove(record.id);
+bool Boxes::frozen(const BoxRecord& record) const {
+  return !record.cgroup.empty() && Cgroup(record.cgroup).frozen();
 }
 
-base::Result<base::Done> Boxes::remove(const std::string& id) {
-  const Cgroup cgroup(cgroup_of(id));
+base::Result<base::Done> Boxes::destroy(const BoxRecord& record) {
+  // What is removed is named by the id and by us, so a damaged record cannot point elsewhere.
+  if (!is_id(record.id) || record.folder != folder_of(record.id) ||
+      !may_be_cgroup_of(record.id, record.cgroup))
+    return base::error(ErrorCode::kInvalid, "the record of box \"", record.id,
+                       "\" does not belong to the state folder ", settings_.state.string());
+  return remove(record.id, record.cgroup);
+}
+
+base::Result<base::Done> Boxes::remove(const std::string& id, const fs::path& path) {
+  const Cgroup cgroup(path);
   if (cgroup.exists()) CHECK_OK(cgroup.kill(kKillMax));
+  if (const auto note = read_init_note(folder_of(id))) CHECK_OK(end_init(*note, kKillMax));
   reap(id);
   if (cgroup.exists()) CHECK_OK(cgroup.remove(kKillMax));
-  remove_empty_cgroup();
+  remove_empty(path.parent_path());
   return remove_tree(folder_of(id));
 }
 
-// The last box takes the server's cgroup with it; with others in it, this fails as it should.
-void Boxes::remove_empty_cgroup() {
+// The last box takes its server's cgroup with it; with others in it, this fails as it should.
+void Boxes::remove_empty(const fs::path& cgroup) {
   const std::lock_guard lock(mutex_);
-  ::rmdir((capabilities_.cgroup2 / settings_.cgroup_name).c_str());
+  if (!cgroup.empty()) ::rmdir(cgroup.c_str());
 }
 
 // For an init that is dead or about to be: only of those that are our children, which a pid from a
@@ -240,7 +276,7 @@ Swept Boxes::destroy_unknown(const std::vector<BoxRecord>& known) {
   std::set<std::string> ids;
   for (const fs::path& box : base::entries_of(settings_.state / "boxes"))
     ids.insert(box.filename());
-  for (const fs::path& box : base::entries_of(capabilities_.cgroup2 / settings_.cgroup_name)) {
+  for (const fs::path& box : base::entries_of(own_cgroup())) {
     std::error_code failed;
     if (fs::is_directory(box, failed)) ids.insert(box.filename());
   }
@@ -248,7 +284,7 @@ Swept Boxes::destroy_unknown(const std::vector<BoxRecord>& known) {
   Swept swept;
   for (const std::string& id : ids) {
     if (!is_id(id)) continue;
-    const auto removed = remove(id);
+    const auto removed = remove(id, cgroup_of(id));
     if (removed) {
       swept.destroyed.push_back(id);
       continue;
@@ -256,7 +292,7 @@ Swept Boxes::destroy_unknown(const std::vector<BoxRecord>& known) {
     base::log::warn("unknown box stays", {{"box", id}, {"why", removed.error()}});
     swept.left.push_back({.id = id, .folder = folder_of(id), .cgroup = cgroup_of(id)});
   }
-  remove_empty_cgroup();  // Of a server that died just before it did.
+  remove_empty(own_cgroup());  // Of a server that died just before it did.
   return swept;
 }
 

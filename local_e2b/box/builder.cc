@@ -18,10 +18,10 @@
 #include "local_e2b/box/blueprint.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/box/cgroup.h"
+#include "local_e2b/box/handed.h"
 #include "local_e2b/box/init_child.h"
-#include "local_e2b/box/mounts.h"
+#include "local_e2b/box/init_note.h"
 #include "local_e2b/box/root_fs.h"
-#include "local_e2b/box/uid_ranges.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -48,19 +48,25 @@ Done open_log(Builder& builder) {
   return base::Done{};
 }
 
-// CLONE_PARENT makes init the server's own child, to be reaped by it. It is in the box's cgroup
-// before it runs its first instruction, so whatever happens next, the box can be killed whole.
+// CLONE_PARENT makes init the server's own child, to be reaped by it. If the box has a cgroup, init
+// is in it before it runs its first instruction.
 Done start_init(Builder& builder) {
-  TRY(const base::Fd cgroup, Cgroup(builder.plan.cgroup).open());
+  base::Fd cgroup;
+  if (!builder.plan.cgroup.empty()) {
+    TRY(cgroup, Cgroup(builder.plan.cgroup).open());
+  }
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return base::errno_error("make", "a socket pair", errno);
   builder.to_init = base::Fd(ends[0]);
   const base::Fd inits_end(ends[1]);
   clone_args wanted{};
-  wanted.flags = CLONE_PARENT | CLONE_INTO_CGROUP | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-                 CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET;
-  wanted.cgroup = static_cast<std::uint64_t>(cgroup.get());
+  wanted.flags = CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS |
+                 CLONE_NEWIPC | CLONE_NEWNET;
+  if (cgroup) {
+    wanted.flags |= CLONE_INTO_CGROUP;
+    wanted.cgroup = static_cast<std::uint64_t>(cgroup.get());
+  }
   builder.init = static_cast<pid_t>(::syscall(SYS_clone3, &wanted, sizeof wanted));
   if (builder.init < 0) return base::errno_error("clone into", "new namespaces", errno);
   if (builder.init == 0) {
@@ -71,42 +77,42 @@ Done start_init(Builder& builder) {
                          base::to_text(base::Json{{"initPid", builder.init}}) + "\n");
 }
 
-Done map_ids(Builder& builder) {
-  const fs::path proc = fs::path("/proc") / std::to_string(builder.init);
-  for (const char* name : {"uid_map", "gid_map"})
-    CHECK_OK(base::write_setting(proc / name, id_map(builder.plan.uid_base)));
-  return base::Done{};
+fs::path proc_of_init(const Builder& builder) {
+  return fs::path("/proc") / std::to_string(builder.init);
 }
 
-// What init may not do itself: it is not root on the host.
-Done open_mounts(Builder& builder) {
-  const Blueprint& plan = builder.plan;
-  const fs::path file = fs::path("/proc") / std::to_string(builder.init) / "ns/user";
+Done map_ids(Builder& builder) {
+  const BoxIds& ids = builder.plan.ids;
+  const fs::path proc = proc_of_init(builder);
+  // Who may map only himself may do so only where nobody can leave groups.
+  if (ids.single()) CHECK_OK(base::write_setting(proc / "setgroups", "deny"));
+  CHECK_OK(base::write_setting(proc / "uid_map", ids.uid_map()));
+  return base::write_setting(proc / "gid_map", ids.gid_map());
+}
+
+Done note_init(Builder& builder) {
+  const auto note = note_of(builder.init);
+  if (!note) return base::error(base::ErrorCode::kUnavailable, "init is gone");
+  return write_init_note(builder.plan.folder, *note);
+}
+
+// What init may not do itself, as it is not root on the host. With one id it may as much as we.
+Done open_for_init(Builder& builder) {
+  if (builder.plan.ids.single()) return base::Done{};
+  const fs::path file = proc_of_init(builder) / "ns/user";
   const base::Fd space(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!space) return base::errno_error("open", file, errno);
-  const auto add = [&](const fs::path& path, int user_namespace, bool read_only) -> Done {
-    TRY(base::Fd mount, clone_mount(path, user_namespace, read_only));
-    builder.mounts.push_back(std::move(mount));
-    return base::Done{};
-  };
-  CHECK_OK(add(plan.folder / "root", -1, false));
-  CHECK_OK(add(plan.folder / "layers", -1, false));
-  CHECK_OK(add(plan.executor, space.get(), true));
-  CHECK_OK(add(plan.executor, space.get(), true));
-  for (const Overlay& overlay : overlays_of(plan)) CHECK_OK(add(overlay.source, space.get(), true));
+  TRY(builder.mounts, open_mounts(builder.plan, space.get()));
   return base::Done{};
 }
 
-Done hand_over(Builder& builder) {
-  std::vector<int> mounts;
-  mounts.reserve(builder.mounts.size());
-  for (const base::Fd& mount : builder.mounts) mounts.push_back(mount.get());
-  return send_mounts(builder.to_init.get(), mounts);
-}
+Done hand_over(Builder& builder) { return send_mounts(builder.to_init.get(), builder.mounts); }
 
 constexpr Step<Builder> kSteps[] = {
-    {"write the root", write_files}, {"open the log", open_log},       {"start init", start_init},
-    {"map the ids", map_ids},        {"open the mounts", open_mounts}, {"hand over", hand_over},
+    {"write the root", write_files}, {"open the log", open_log},
+    {"start init", start_init},      {"map the ids", map_ids},
+    {"note down init", note_init},   {"open the mounts", open_for_init},
+    {"hand over", hand_over},
 };
 
 int build(const Blueprint& plan, int report) {

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,8 +16,9 @@
 #include "libs/base/kernel_files.h"
 #include "libs/base/mountinfo.h"
 #include "local_e2b/box/box.h"
+#include "local_e2b/box/cgroup.h"
 #include "local_e2b/box/mounts.h"
-#include "local_e2b/box/uid_ranges.h"
+#include "local_e2b/box/user_namespaces.h"
 
 namespace local_e2b {
 namespace fs = std::filesystem;
@@ -44,8 +46,8 @@ base::Result<base::Done> try_cgroup(const fs::path& cgroup2) {
   return base::Done{};
 }
 
-// A child in a user namespace of its own that waits; nothing but system calls in it, for this
-// process may have threads.
+// A child in user and mount namespaces of its own that waits; nothing but system calls in it, for
+// this process may have threads.
 class NamespaceHolder {
  public:
   NamespaceHolder() {
@@ -56,14 +58,18 @@ class NamespaceHolder {
     child_ = ::fork();
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      char byte = ::unshare(CLONE_NEWUSER) == 0 ? 'y' : 'n';
-      (void)!::write(ends[1], &byte, 1);
+      NamespaceTrial trial;
+      if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        trial.making = errno;
+      else if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+        trial.mounting = errno;
+      (void)!::write(ends[1], &trial, sizeof trial);
       ::close(ends[0]);
-      (void)!::read(ends[1], &byte, 1);  // Until the other end is closed.
+      (void)!::read(ends[1], &trial, 1);  // Until the other end is closed.
       ::_exit(0);
     }
-    char byte = 'n';
-    ready_ = child_ > 0 && ::read(ours_.get(), &byte, 1) == 1 && byte == 'y';
+    if (child_ > 0 && ::read(ours_.get(), &trial_, sizeof trial_) != sizeof trial_)
+      trial_ = {.making = EIO};
   }
   ~NamespaceHolder() {
     ours_.reset();
@@ -72,22 +78,19 @@ class NamespaceHolder {
   NamespaceHolder(const NamespaceHolder&) = delete;
   NamespaceHolder& operator=(const NamespaceHolder&) = delete;
 
-  bool ready() const { return ready_; }
+  const NamespaceTrial& trial() const { return trial_; }
   fs::path proc() const { return fs::path("/proc") / std::to_string(child_); }
 
  private:
   base::Fd ours_;
   pid_t child_ = -1;
-  bool ready_ = false;
+  NamespaceTrial trial_{.making = EAGAIN};
 };
 
-base::Result<base::Done> try_idmapped_mount() {
-  const NamespaceHolder holder;
-  if (!holder.ready())
-    return base::error(base::ErrorCode::kUnavailable,
-                       "cannot make a user namespace; see /proc/sys/user/max_user_namespaces");
-  for (const char* name : {"uid_map", "gid_map"})
-    CHECK_OK(base::write_setting(holder.proc() / name, id_map(kFirstUid)));
+base::Result<base::Done> try_idmapped_mount(const NamespaceHolder& holder) {
+  const BoxIds ids = range_from(kFirstUid);
+  CHECK_OK(base::write_setting(holder.proc() / "uid_map", ids.uid_map()));
+  CHECK_OK(base::write_setting(holder.proc() / "gid_map", ids.gid_map()));
   const fs::path space = holder.proc() / "ns/user";
   base::Fd opened(::open(space.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened) return base::errno_error("open", space, errno);
@@ -95,7 +98,20 @@ base::Result<base::Done> try_idmapped_mount() {
   return base::Done{};
 }
 
-void probe_cgroup(Capabilities& found) {
+void probe_namespaces(Capabilities& found) {
+  const NamespaceHolder holder;
+  const auto objection =
+      objection_to_user_namespaces(holder.trial(), read_user_namespace_settings());
+  if (objection) found.lacks.push_back(*objection);
+  if (objection || !found.root) return;
+  if (const auto tried = try_idmapped_mount(holder); !tried)
+    found.lacks.push_back("no id-mapped mounts (" + tried.error().message +
+                          "); run it on Linux 5.12 or later with /usr on ext4, xfs, btrfs or tmpfs "
+                          "(not on an overlay)");
+}
+
+// Boxes of root are kept apart by their cgroups, so root needs them.
+void probe_cgroup_of_root(Capabilities& found) {
   const auto cgroup2 = find_cgroup2();
   if (!cgroup2) {
     found.lacks.push_back(
@@ -104,12 +120,34 @@ void probe_cgroup(Capabilities& found) {
     return;
   }
   found.cgroup2 = *cgroup2;
-  const auto tried = try_cgroup(*cgroup2);
-  found.cgroup2_freeze = tried.ok();
-  if (!tried)
+  if (const auto tried = try_cgroup(*cgroup2); !tried)
     found.lacks.push_back("cgroup2 cannot freeze and kill (" + tried.error().message +
-                          "); run as root on Linux 5.14 or later, in a container with its cgroup2 "
+                          "); run it on Linux 5.14 or later, in a container with its cgroup2 "
                           "mounted writable");
+}
+
+// An ordinary user may make cgroups in the one that he is in, if it was delegated to him. The
+// kernel asks for both: to write to that one, and to the new one.
+base::Result<fs::path> find_delegated_cgroup() {
+  const auto cgroup2 = find_cgroup2();
+  if (!cgroup2) return base::error(base::ErrorCode::kNotFound, "no cgroup2 is mounted");
+  TRY(const std::string own, base::read_file("/proc/self/cgroup"));
+  const fs::path folder = *cgroup2 / fs::path(cgroup2_path(own)).relative_path();
+  if (::access((folder / "cgroup.procs").c_str(), W_OK) != 0)
+    return base::errno_error("move processes in", folder, errno);
+  CHECK_OK(try_cgroup(folder));
+  return folder;
+}
+
+void probe_cgroup_of_user(Capabilities& found) {
+  const auto delegated = find_delegated_cgroup();
+  if (delegated)
+    found.cgroup2 = *delegated;
+  else
+    found.no_pause = "it takes a cgroup to freeze a sandbox, and none is delegated to user " +
+                     std::to_string(::geteuid()) + " (" + delegated.error().message +
+                     "); start the provider with systemd-run --user --scope -p Delegate=yes, or "
+                     "as root";
 }
 
 }  // namespace
@@ -117,14 +155,8 @@ void probe_cgroup(Capabilities& found) {
 Capabilities probe_capabilities() {
   Capabilities found;
   found.root = ::geteuid() == 0;
-  if (!found.root) found.lacks.push_back("not root; start it with sudo or as root");
-  probe_cgroup(found);
-  const auto idmapped = try_idmapped_mount();
-  found.idmapped_mounts = idmapped.ok();
-  if (!idmapped)
-    found.lacks.push_back("no id-mapped mounts (" + idmapped.error().message +
-                          "); run as root on Linux 5.12 or later with /usr on ext4, xfs, btrfs or "
-                          "tmpfs (not on an overlay)");
+  probe_namespaces(found);
+  found.root ? probe_cgroup_of_root(found) : probe_cgroup_of_user(found);
   return found;
 }
 

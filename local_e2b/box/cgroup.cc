@@ -47,22 +47,24 @@ bool has_line(const std::string& events, const std::string& line) {
   return ("\n" + events).find("\n" + line + "\n") != std::string::npos;
 }
 
-bool is_in_cgroup(const std::string& text, const std::string& folder, const std::string& name) {
-  const std::string wanted = "/" + folder + "/" + name;
-  for (const std::string& line : base::split(text, '\n')) {
-    if (!line.starts_with("0::")) continue;
-    const std::string path = line.substr(3);
-    return path.ends_with(wanted) || path.find(wanted + "/") != std::string::npos;
-  }
-  return false;
+std::string cgroup2_path(const std::string& text) {
+  for (const std::string& line : base::split(text, '\n'))
+    if (line.starts_with("0::/")) return line.substr(3);
+  return "";
 }
 
-base::Result<base::Done> Cgroup::make(uid_t owner) const {
+bool is_in_cgroup(const std::string& text, const std::string& folder, const std::string& name) {
+  const std::string wanted = "/" + folder + "/" + name;
+  const std::string path = cgroup2_path(text);
+  return path.ends_with(wanted) || path.find(wanted + "/") != std::string::npos;
+}
+
+base::Result<base::Done> Cgroup::make(uid_t owner, gid_t group) const {
   CHECK_OK(base::make_folders(path_, 0755));
   // Delegation as the kernel's cgroup-v2 text describes it: the folder and these three files.
   for (const char* file : {"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"}) {
     const fs::path owned = *file ? path_ / file : path_;
-    if (::chown(owned.c_str(), owner, owner) != 0)
+    if (::chown(owned.c_str(), owner, group) != 0)
       return base::errno_error("give away", owned, errno);
   }
   return base::Done{};

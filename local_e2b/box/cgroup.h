@@ -18,9 +18,9 @@ class Cgroup {
  public:
   explicit Cgroup(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Made when it is missing. `owner` may add processes and folders beneath it, but neither freeze
-  // nor kill the whole of it.
-  base::Result<base::Done> make(uid_t owner) const;
+  // Made when it is missing. `owner` may add processes and folders beneath it, but unless it is who
+  // made it neither freeze nor kill the whole of it.
+  base::Result<base::Done> make(uid_t owner, gid_t group) const;
   base::Result<base::Fd> open() const;  // For CLONE_INTO_CGROUP.
   bool exists() const;
   bool empty() const;  // No process is in it or beneath it.
@@ -45,6 +45,9 @@ class Cgroup {
 
 // Whether `events`, the text of a cgroup.events file, has that line.
 bool has_line(const std::string& events, const std::string& line);
+// The path of a process in the cgroup2 hierarchy by `text`, of its /proc/PID/cgroup: it begins with
+// a slash and is relative to what the reader sees as the root. Empty when it is in none.
+std::string cgroup2_path(const std::string& text);
 // Whether `text`, of /proc/PID/cgroup, says that the process is in folder/name or beneath it,
 // wherever the reader's view of the hierarchy begins.
 bool is_in_cgroup(const std::string& text, const std::string& folder, const std::string& name);

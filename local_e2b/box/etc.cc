@@ -20,14 +20,20 @@ namespace {
 
 constexpr std::size_t kResolversBytesMax = 64 << 10;
 
-constexpr char kPasswd[] =
-    "root:x:0:0:root:/root:/bin/bash\n"
-    "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
-    "user:x:1000:1000:user:/home/user:/bin/bash\n"
-    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
-constexpr char kGroup[] =
-    "root:x:0:\ndaemon:x:1:\nadm:x:4:\ntty:x:5:\nsudo:x:27:user\nshadow:x:42:\nutmp:x:43:\n"
-    "staff:x:50:\nusers:x:100:user\nuser:x:1000:\nnogroup:x:65534:\n";
+// The first line of an id names it: with a single one, whoami says root.
+std::string passwd(const std::string& user) {
+  return "root:x:0:0:root:/root:/bin/bash\n"
+         "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
+         "user:x:" +
+         user + ":" + user +
+         ":user:/home/user:/bin/bash\n"
+         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+}
+std::string group(const std::string& user) {
+  return "root:x:0:\ndaemon:x:1:\nadm:x:4:\ntty:x:5:\nsudo:x:27:user\nshadow:x:42:\nutmp:x:43:\n"
+         "staff:x:50:\nusers:x:100:user\nuser:x:" +
+         user + ":\nnogroup:x:65534:\n";
+}
 // No password opens an account: root inside needs none, and `user` has sudo.
 constexpr char kShadow[] =
     "root:*:19700:0:99999:7:::\ndaemon:*:19700:0:99999:7:::\nuser:*:19700:0:99999:7:::\n"
@@ -36,7 +42,7 @@ constexpr char kSudoers[] =
     "Defaults env_reset\nroot ALL=(ALL:ALL) ALL\nuser ALL=(ALL:ALL) NOPASSWD: ALL\n"
     "@includedir /etc/sudoers.d\n";
 
-base::Result<base::Done> plant(Planter& etc) {
+base::Result<base::Done> plant(Planter& etc, bool single) {
   CHECK_OK(etc.folder("", 0755));
   std::set<fs::path> shown;
   for (const fs::path& entry : base::entries_of("/etc"))
@@ -49,8 +55,9 @@ base::Result<base::Done> plant(Planter& etc) {
   if (const auto resolvers = base::read_file("/etc/resolv.conf", kResolversBytesMax))
     CHECK_OK(etc.file("resolv.conf", *resolvers, 0644));
   CHECK_OK(etc.link("/proc/self/mounts", "mtab"));
-  CHECK_OK(etc.file("passwd", kPasswd, 0644));
-  CHECK_OK(etc.file("group", kGroup, 0644));
+  const std::string user = std::to_string(single ? kRootInside : kUserInside);
+  CHECK_OK(etc.file("passwd", passwd(user), 0644));
+  CHECK_OK(etc.file("group", group(user), 0644));
   CHECK_OK(etc.file("shadow", kShadow, 0600));
   CHECK_OK(etc.folder("sudoers.d", 0750));
   return etc.file("sudoers", kSudoers, 0440);
@@ -119,18 +126,18 @@ bool shown_of_etc(const std::string& name) {
   return false;
 }
 
-base::Result<fs::path> prepare_etc(const fs::path& state, const fs::path& boxes) {
+base::Result<fs::path> prepare_etc(const fs::path& state, const fs::path& boxes, bool single) {
   const fs::path copies = state / "etc";
   CHECK_OK(base::make_folders(copies, 0700));
-  Planter sketch({}, 0);
-  CHECK_OK(plant(sketch));
+  Planter sketch({}, own_ids());
+  CHECK_OK(plant(sketch, single));
   const fs::path copy = copies / sketch.digest();
   remove_unused(copies, boxes, copy);
   // Boxes may look at one that is there, and it has the same content.
   if (fs::exists(copy)) return copy;
   const fs::path staged = copies / (".new-" + base::random_hex(6));
-  Planter etc(staged, 0);
-  CHECK_OK(plant(etc));
+  Planter etc(staged, own_ids());
+  CHECK_OK(plant(etc, single));
   if (::rename(staged.c_str(), copy.c_str()) != 0 && errno != ENOTEMPTY && errno != EEXIST)
     return base::errno_error("place", copy, errno);
   return copy;

@@ -11,9 +11,10 @@
 namespace local_e2b {
 
 // Returns the copy's folder, <state>/etc/<digest>, made if it is missing. Copies of an older /etc
-// that no box in `boxes` refers to (by its link named kEtcLink) are removed.
+// that no box in `boxes` refers to (by its link named kEtcLink) are removed. Where boxes have a
+// `single` id, the account `user` is root by another name, with a home of its own.
 base::Result<std::filesystem::path> prepare_etc(const std::filesystem::path& state,
-                                                const std::filesystem::path& boxes);
+                                                const std::filesystem::path& boxes, bool single);
 inline constexpr char kEtcLink[] = "etc";
 
 // Whether a name in the host's /etc is on the allow-list.

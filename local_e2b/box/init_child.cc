@@ -19,6 +19,7 @@
 #include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "local_e2b/box/box.h"
+#include "local_e2b/box/handed.h"
 #include "local_e2b/box/mounts.h"
 
 namespace local_e2b {
@@ -32,7 +33,7 @@ struct Init {
   int builder;
   int report;
   int log;
-  std::vector<int> mounts = {};
+  std::vector<base::Fd> mounts = {};
 };
 
 Done failed(const char* what, const fs::path& at) { return base::errno_error(what, at, errno); }
@@ -42,9 +43,17 @@ Done receive_parts(Init& init) {
   return base::Done{};
 }
 
-Done become_root(Init&) {
-  if (::setgroups(0, nullptr) != 0) return failed("leave the groups of", "the server");
+Done become_root(Init& init) {
+  // With one id the kernel lets nobody leave groups.
+  if (!init.plan.ids.single() && ::setgroups(0, nullptr) != 0)
+    return failed("leave the groups of", "the server");
   if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0) return failed("become", "root");
+  return base::Done{};
+}
+
+Done open_own_mounts(Init& init) {
+  if (!init.mounts.empty()) return base::Done{};
+  TRY(init.mounts, open_mounts(init.plan));
   return base::Done{};
 }
 
@@ -73,19 +82,21 @@ Done attach_root(Init& init) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return failed("stop sharing mounts at", "/");
   // On top of everything: it is found by its descriptor, and pivot_root makes it the root.
-  CHECK_OK(attach_mount(init.mounts[kRootFolder], "/"));
-  if (::fchdir(init.mounts[kRootFolder]) != 0) return failed("enter", "the new root");
+  const int root = init.mounts[kRootFolder].get();
+  CHECK_OK(attach_mount(root, "/"));
+  if (::fchdir(root) != 0) return failed("enter", "the new root");
   return base::Done{};
 }
 
 // The layers lie in /tmp for as long as it takes; the overlays hold on to what they need of them.
 // `volatile`: a box does not outlive the machine, so its unmounting need not wait for the disk.
 Done lay_overlays(Init& init) {
-  CHECK_OK(attach_mount(init.mounts[kLayers], "tmp"));
+  CHECK_OK(attach_mount(init.mounts[kLayers].get(), "tmp"));
   const auto overlays = overlays_of(init.plan);
   for (std::size_t number = 0; number < overlays.size(); ++number) {
     const std::string layer = "tmp/" + std::to_string(number);
-    CHECK_OK(attach_mount(init.mounts[kFirstLower + number], (layer + "/lower").c_str()));
+    const int lower = init.mounts[kFirstLower + number].get();
+    CHECK_OK(attach_mount(lower, (layer + "/lower").c_str()));
     std::string options = "userxattr,volatile";
     for (const char* part : {"lower", "upper", "work"})
       options.append(",").append(part).append("dir=").append(layer).append("/").append(part);
@@ -106,12 +117,14 @@ Done mount_sys(Init&) {
   return mount_kind("sysfs", "sys", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC);
 }
 
-// Writable, so that root inside can make cgroups of its own beneath the box's.
-Done mount_cgroup(Init&) {
+// Writable, so that root inside can make cgroups of its own beneath the box's. Without one of the
+// box's it would show the server's.
+Done mount_cgroup(Init& init) {
+  if (init.plan.cgroup.empty()) return base::Done{};
   return mount_kind("cgroup2", "sys/fs/cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC);
 }
 
-Done make_devices(Init&) {
+Done make_devices(Init& init) {
   CHECK_OK(mount_kind("tmpfs", "dev", MS_NOSUID | MS_NOEXEC, "mode=755,size=64k"));
   for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
     const std::string inside = std::string("dev/") + name;
@@ -121,8 +134,9 @@ Done make_devices(Init&) {
   }
   if (::mkdir("dev/pts", 0755) != 0 || ::mkdir("dev/shm", 01777) != 0)
     return failed("make folders in", "/dev");
+  const std::string group = init.plan.ids.single() ? "" : ",gid=5";  // tty
   CHECK_OK(mount_kind("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC,
-                      "newinstance,ptmxmode=0666,mode=620,gid=5"));
+                      "newinstance,ptmxmode=0666,mode=620" + group));
   CHECK_OK(mount_kind("tmpfs", "dev/shm", MS_NOSUID | MS_NODEV, "mode=1777"));
   for (const auto& [to, at] : {std::pair("pts/ptmx", "dev/ptmx"),
                                {"/proc/self/fd", "dev/fd"},
@@ -150,9 +164,9 @@ Done show_file(int mount, const char* inside) {
 }
 
 Done show_executor(Init& init) {
-  CHECK_OK(show_file(init.mounts[kExecutor], kEnvdPath));
+  CHECK_OK(show_file(init.mounts[kExecutor].get(), kEnvdPath));
   if (!init.plan.executor_baked_in) return base::Done{};
-  return show_file(init.mounts[kBakedExecutor], kBakedExecutorPath);
+  return show_file(init.mounts[kBakedExecutor].get(), kBakedExecutorPath);
 }
 
 Done name_host(Init& init) {
@@ -207,6 +221,7 @@ Done start_executor(Init&) {
 constexpr Step<Init> kSteps[] = {
     {"receive the mounts", receive_parts},
     {"become root inside", become_root},
+    {"open its own mounts", open_own_mounts},
     {"forget the server", forget_server},
     {"enter a cgroup namespace", enter_cgroup_namespace},
     {"attach the root", attach_root},
@@ -235,44 +250,5 @@ void become_init(const Blueprint& plan, int builder, int report, int log) {
 }
 
 void add_init_step_names(std::vector<std::string>& names) { add_names(kSteps, names); }
-
-base::Result<base::Done> send_mounts(int socket, const std::vector<int>& mounts) {
-  if (mounts.size() > kHandedMax)
-    return base::error(base::ErrorCode::kInvalid, "more than ", std::to_string(kHandedMax),
-                       " folders to show; name fewer extra ones");
-  char go = 'g';
-  iovec text{&go, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int) * kHandedMax)] = {};
-  msghdr message{};
-  message.msg_iov = &text;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = CMSG_SPACE(sizeof(int) * mounts.size());
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof(int) * mounts.size());
-  std::memcpy(CMSG_DATA(rights), mounts.data(), sizeof(int) * mounts.size());
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != 1) return failed("hand over", "the mounts");
-  return base::Done{};
-}
-
-base::Result<std::vector<int>> receive_mounts(int socket) {
-  char go = 0;
-  iovec text{&go, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int) * kHandedMax)];
-  msghdr message{};
-  message.msg_iov = &text;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
-  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  const cmsghdr* rights = got == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (!rights || rights->cmsg_type != SCM_RIGHTS || (message.msg_flags & MSG_CTRUNC))
-    return base::error(base::ErrorCode::kUnavailable, "the builder went away");
-  std::vector<int> mounts((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-  std::memcpy(mounts.data(), CMSG_DATA(rights), mounts.size() * sizeof(int));
-  return mounts;
-}
 
 }  // namespace local_e2b

@@ -23,7 +23,8 @@ base::Result<base::Fd> clone_mount(const std::filesystem::path& path, int user_n
     wanted.userns_fd = static_cast<std::uint64_t>(user_namespace);
   }
   if (::mount_setattr(mount.get(), "", AT_EMPTY_PATH, &wanted, sizeof wanted) != 0)
-    return base::errno_error("map the owners of", path, errno);
+    return base::errno_error(user_namespace >= 0 ? "map the owners of" : "set up the mount of",
+                             path, errno);
   return mount;
 }
 

@@ -26,7 +26,23 @@ TEST(UidRanges, AreGivenFromTheLowestUntilAllAreTaken) {
   EXPECT_EQ(free_range(taken), kFirstUid + 7 * kUidsPerBox);
 }
 
-TEST(UidRanges, AreMappedWhole) { EXPECT_EQ(id_map(kFirstUid), "0 1879048192 65536"); }
+TEST(UidRanges, AreMappedWhole) {
+  const BoxIds ids = range_from(kFirstUid);
+  EXPECT_EQ(ids.uid_map(), "0 1879048192 65536");
+  EXPECT_EQ(ids.gid_map(), "0 1879048192 65536");
+  EXPECT_EQ(ids.uid_of(1000), kFirstUid + 1000);
+  EXPECT_EQ(ids.gid_of(1000), kFirstUid + 1000);
+}
+
+TEST(UidRanges, OfOneIdMakeEverybodyRoot) {
+  const BoxIds ids{1000, 100, 1};
+  EXPECT_EQ(ids.uid_map(), "0 1000 1");
+  EXPECT_EQ(ids.gid_map(), "0 100 1");
+  for (const std::uint32_t inside : {kRootInside, kUserInside}) {
+    EXPECT_EQ(ids.uid_of(inside), 1000u);
+    EXPECT_EQ(ids.gid_of(inside), 100u);
+  }
+}
 
 TEST(UidRanges, AreKnownByAnyIdInThem) {
   EXPECT_EQ(range_of(kFirstUid), kFirstUid);
@@ -100,7 +116,7 @@ TEST(Planter, LeavesOutWhatOnlySomeMayRead) {
   ASSERT_TRUE(base::write_file_atomically(place / "from/open/secret", "text", 0640).ok());
   fs::create_symlink("/nowhere", place / "from/link");
 
-  Planter planter(place / "to", ::getuid());
+  Planter planter(place / "to", own_ids());
   const auto copied = planter.copy(place / "from", "");
   EXPECT_TRUE(copied.ok()) << copied.error().message;
   EXPECT_EQ(*base::read_file(place / "to/open/seen"), "text");
@@ -108,12 +124,12 @@ TEST(Planter, LeavesOutWhatOnlySomeMayRead) {
   EXPECT_FALSE(fs::exists(place / "to/shut"));
   EXPECT_EQ(fs::read_symlink(place / "to/link"), "/nowhere");
 
-  Planter sketch({}, 0);
+  Planter sketch({}, own_ids());
   EXPECT_TRUE(sketch.copy(place / "from", "").ok());
   const std::string digest = planter.digest();
   EXPECT_EQ(sketch.digest(), digest) << "found without writing";
   ASSERT_TRUE(base::write_file_atomically(place / "from/open/seen", "other", 0664).ok());
-  Planter changed({}, 0);
+  Planter changed({}, own_ids());
   EXPECT_TRUE(changed.copy(place / "from", "").ok());
   EXPECT_NE(changed.digest(), digest);
 }

@@ -79,7 +79,8 @@ base::Result<base::Done> Planter::copy(const fs::path& from, const fs::path& at,
     return file(at, text, found.st_mode & 0755, owner);
   }
   if (!S_ISDIR(found.st_mode) || depth == kCopyDepthMax) return base::Done{};
-  CHECK_OK(folder(at, found.st_mode & 0755, owner));
+  // Writable to its owner, who fills it and need not be the host's root.
+  CHECK_OK(folder(at, (found.st_mode & 0755) | S_IRWXU, owner));
   auto entries = base::entries_of(from);
   std::sort(entries.begin(), entries.end());  // The digest depends on the order.
   for (const fs::path& entry : entries)
@@ -88,7 +89,7 @@ base::Result<base::Done> Planter::copy(const fs::path& from, const fs::path& at,
 }
 
 base::Result<base::Done> Planter::own(const fs::path& target, std::uint32_t owner) {
-  if (::lchown(target.c_str(), first_id_ + owner, first_id_ + owner) == 0) return base::Done{};
+  if (::lchown(target.c_str(), ids_.uid_of(owner), ids_.gid_of(owner)) == 0) return base::Done{};
   return base::errno_error("give away", target, errno);
 }
 

@@ -8,16 +8,17 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/result.h"
+#include "local_e2b/box/uid_ranges.h"
 
 namespace local_e2b {
 
 inline constexpr std::uint32_t kRootInside = 0, kUserInside = 1000;
 
-// Writes entries beneath a folder, owned by ids that count from a first one. Without a folder it
-// writes nothing and only finds the digest.
+// Writes entries beneath a folder, owned by ids of a box. Without a folder it writes nothing and
+// only finds the digest.
 class Planter {
  public:
-  Planter(std::filesystem::path top, uid_t first_id) : top_(std::move(top)), first_id_(first_id) {}
+  Planter(std::filesystem::path top, const BoxIds& ids) : top_(std::move(top)), ids_(ids) {}
 
   base::Result<base::Done> folder(const std::filesystem::path& at, mode_t mode,
                                   std::uint32_t owner = kRootInside);
@@ -39,7 +40,7 @@ class Planter {
   void note(char kind, const std::filesystem::path& at, mode_t mode, std::string_view content);
 
   const std::filesystem::path top_;
-  const uid_t first_id_;
+  const BoxIds ids_;
   base::Sha256 digest_;
 };
 

@@ -38,16 +38,29 @@ class Remover {
   int lifted_ = 0;
 };
 
+// Whoever filled a folder may have shut it, and only the host's root can do without its bits.
+base::Result<base::Done> let_us_in(int folder, const char* name) {
+  struct stat found{};
+  if (::fstat(folder, &found) != 0) return base::errno_error("look at", name, errno);
+  if ((found.st_mode & S_IRWXU) == S_IRWXU) return base::Done{};
+  // By this name it is the opened folder and none that took its place.
+  const std::string opened = "/proc/self/fd/" + std::to_string(folder);
+  if (::chmod(opened.c_str(), S_IRWXU) == 0) return base::Done{};
+  return base::errno_error("open up", name, errno);
+}
+
 base::Result<base::Fd> open_folder(int parent, const char* name) {
   open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  how.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
   base::Fd folder(static_cast<int>(::syscall(SYS_openat2, parent, name, &how, sizeof how)));
   if (!folder) return base::errno_error("enter", name, errno);
+  CHECK_OK(let_us_in(folder.get(), name));
   return folder;
 }
 
 base::Result<base::Done> Remover::lift(int folder, const char* name) {
+  CHECK_OK(open_folder(folder, name));  // What is shut cannot be moved to another parent either.
   for (;;) {
     const std::string free_name = ".deep-" + std::to_string(lifted_++);
     if (::renameat2(folder, name, top_, free_name.c_str(), RENAME_NOREPLACE) == 0)
@@ -86,9 +99,10 @@ base::Result<base::Done> Remover::empty(int folder, int depth) {
 }  // namespace
 
 base::Result<base::Done> remove_tree(const std::filesystem::path& folder) {
-  const base::Fd top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const base::Fd top(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!top && errno == ENOENT) return base::Done{};
   if (!top) return base::errno_error("remove", folder, errno);
+  CHECK_OK(let_us_in(top.get(), folder.c_str()));
   Remover remover(folder, top.get());
   for (;;) {
     CHECK_OK(remover.empty(top.get(), 0));

@@ -80,8 +80,8 @@ base::Result<base::Done> write_names(Planter& layers, const std::string& id) {
 }  // namespace
 
 base::Result<base::Done> write_root(const Blueprint& plan) {
-  Planter root(plan.folder / "root", plan.uid_base);
-  Planter layers(plan.folder / "layers", plan.uid_base);
+  Planter root(plan.folder / "root", plan.ids);
+  Planter layers(plan.folder / "layers", plan.ids);
   CHECK_OK(write_folders(root));
   CHECK_OK(write_homes(root));
   CHECK_OK(write_layers(layers, root, plan));

@@ -7,7 +7,7 @@ namespace local_e2b {
 
 // Writes what is a box's own on the disk, every entry owned by an id of the box: <folder>/root, its
 // private root, and <folder>/layers/N/{lower,upper,work}, where overlay number N is put together.
-// Run by the builder as the host's root.
+// Run by the builder.
 base::Result<base::Done> write_root(const Blueprint& plan);
 
 }  // namespace local_e2b

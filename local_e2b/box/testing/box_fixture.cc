@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
@@ -28,6 +29,16 @@ std::string mounts_naming(const fs::path& state) {
   return found;
 }
 
+// Those that a box has left behind see where its root comes from.
+std::string processes_with_mounts_of(const std::string& name) {
+  std::string found;
+  for (const fs::path& process : base::entries_of("/proc")) {
+    const auto mounts = base::read_file(process / "mountinfo");
+    if (mounts && mounts->find(name) != std::string::npos) found += process.string() + "\n";
+  }
+  return found;
+}
+
 }  // namespace
 
 void BoxTest::SetUp() {
@@ -45,13 +56,15 @@ void BoxTest::TearDown() {
   boxes_->destroy_unknown({});
   EXPECT_EQ(leftovers(), "");
   EXPECT_TRUE(remove_tree(state_).ok());
-  ::rmdir((machine_.cgroup2 / cgroup_name_).c_str());
+  if (!machine_.cgroup2.empty()) ::rmdir((machine_.cgroup2 / cgroup_name_).c_str());
 }
 
 BoxSettings BoxTest::settings() const {
-  return {.state = state_,
-          .executor = fs::read_symlink("/proc/self/exe").parent_path() / "box_shell_init",
-          .cgroup_name = cgroup_name_};
+  const char* const init = std::getenv(kInitVariable);
+  return {
+      .state = state_,
+      .executor = init ? init : fs::read_symlink("/proc/self/exe").parent_path() / "box_shell_init",
+      .cgroup_name = cgroup_name_};
 }
 
 BoxRecord BoxTest::make(const std::string& id) {
@@ -99,8 +112,9 @@ std::string BoxTest::run(const BoxRecord& box, const std::string& command) {
 }
 
 std::string BoxTest::leftovers() const {
-  std::string found = mounts_naming(state_);
+  std::string found = mounts_naming(state_) + processes_with_mounts_of(cgroup_name_);
   for (const fs::path& entry : base::entries_of(state_ / "boxes")) found += entry.string() + "\n";
+  if (machine_.cgroup2.empty()) return found;
   for (const fs::path& entry : base::entries_of(machine_.cgroup2 / cgroup_name_))
     if (fs::is_directory(entry)) found += entry.string() + "\n";
   return found;

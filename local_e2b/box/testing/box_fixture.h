@@ -24,8 +24,8 @@ class BoxTest : public testing::Test {
   // What a shell command prints inside, as root of the box.
   std::string run(const BoxRecord& box, const std::string& command);
 
-  // Reasons why something of boxes is still there: cgroups, folders, mounts of the host's; empty
-  // when nothing is.
+  // Reasons why something of boxes is still there: cgroups, folders, mounts of the host's,
+  // processes of this user that see the state folder in their mounts; empty when nothing is.
   std::string leftovers() const;
 
   Capabilities machine_;
@@ -37,9 +37,14 @@ class BoxTest : public testing::Test {
 };
 
 // The same with the state folder on the disk, as it is in life.
+inline constexpr char kOnDisk[] = "/var/tmp";
 class BoxOnDiskTest : public BoxTest {
  protected:
-  BoxOnDiskTest() { parent_ = "/var/tmp"; }
+  BoxOnDiskTest() { parent_ = kOnDisk; }
 };
+
+// When a test program that root started runs itself as an ordinary user: its init for boxes, which
+// this user might not reach where it was built.
+inline constexpr char kInitVariable[] = "SANDFLEET_TEST_BOX_INIT";
 
 }  // namespace local_e2b
