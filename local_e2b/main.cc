@@ -53,10 +53,19 @@ base::Result<std::string> read_admin_token(const Options& options) {
 base::Result<base::Done> check_machine(const Capabilities& machine, const BoxSettings& boxes) {
   for (const auto& lack : machine.lacks)
     base::log::warn("this machine lacks something that sandboxes need", {{"what", lack}});
+  if (!machine.no_pause.empty())
+    base::log::warn("sandboxes cannot be paused here", {{"why", machine.no_pause}});
   if (::access(boxes.executor.c_str(), X_OK) != 0)
     return base::error(base::ErrorCode::kInvalid, "there is no executor at ",
                        boxes.executor.string(), "; name it with --executor");
   return base::Done{};
+}
+
+std::vector<std::pair<std::string, std::string>> impossible_on(const Capabilities& machine) {
+  std::vector<std::pair<std::string, std::string>> cannot;
+  for (const auto& lack : machine.lacks) cannot.emplace_back("create", lack);
+  if (!machine.no_pause.empty()) cannot.emplace_back("pause", machine.no_pause);
+  return cannot;
 }
 
 base::Json ready_note(const Options& options, int api_port, int data_port, const fs::path& keys) {
@@ -152,7 +161,9 @@ base::Result<int> run(const Options& options) {
                            options.max_run_seconds};
   Fleet fleet(loop.executor(), host, records, connections, clock, limits);
   RequestLogs requests;
-  Api api({.run_seconds_max = options.max_run_seconds, .admin_token = std::move(admin_token)},
+  Api api({.run_seconds_max = options.max_run_seconds,
+           .admin_token = std::move(admin_token),
+           .cannot = impossible_on(machine)},
           fleet, key_records, teams, faults, requests, clock);
   Router router(fleet, host, connections, faults, requests.data, clock);
   const aio::HttpLimits http = aio::limits_within(descriptors.now);

@@ -160,7 +160,14 @@ Task<> Api::perform(std::shared_ptr<aio::HttpExchange> exchange, const Route& ro
   (void)co_await exchange->reply(std::move(reply));  // Whoever left does not want it.
 }
 
-Task<HttpReply> Api::health(Call) { co_return answer(204); }
+// 204 as the service says it; a body only when there is something to tell.
+Task<HttpReply> Api::health(Call) {
+  if (settings_.cannot.empty()) co_return answer(204);
+  Json cannot = Json::array();
+  for (const auto& [operation, why] : settings_.cannot)
+    cannot.push_back({{"operation", operation}, {"reason", why}});
+  co_return answer(200, {{"cannot", cannot}});
+}
 
 // ---- create
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libs/aio/http_server.h"
@@ -19,6 +20,8 @@ namespace local_e2b {
 struct ApiSettings {
   std::int64_t run_seconds_max = 86'400;
   std::string admin_token;  // Empty: the fault switch is off.
+  // What this machine keeps the server from doing: operation and reason.
+  std::vector<std::pair<std::string, std::string>> cannot = {};
   std::size_t body_bytes_max = 1u << 20;
   base::Milliseconds body_time{10'000};
 };

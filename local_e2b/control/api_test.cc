@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 // The control plane on a loopback port, over fake boxes.
 struct World {
-  World()
+  explicit World(std::vector<std::pair<std::string, std::string>> cannot = {})
       : records(*Records::open(folder.path())),
         keys(*KeyRecords::open(folder.path())),
         host(loop.executor()),
@@ -26,8 +26,11 @@ struct World {
         fleet(loop.executor(), host, records, connections, clock, {.sandboxes_max = 3}),
         teams(*Teams::parse("red e2b_1\nblue e2b_2")),
         faults(1),
-        api({.run_seconds_max = 3'600, .admin_token = "admin", .body_bytes_max = 4096}, fleet, keys,
-            teams, faults, requests, clock),
+        api({.run_seconds_max = 3'600,
+             .admin_token = "admin",
+             .cannot = std::move(cannot),
+             .body_bytes_max = 4096},
+            fleet, keys, teams, faults, requests, clock),
         server(loop.executor(), [this](auto exchange) { return api.handle(exchange); }) {
     port = *server.listen("127.0.0.1", 0);
   }
@@ -101,6 +104,18 @@ aio::Task<> walk(World& world, std::vector<Step> steps) {
     EXPECT_EQ(base::integer_at(reply.body, "code"), step.status) << name;
     EXPECT_THAT(base::text_at(reply.body, "message").value_or(""), HasSubstr(step.message)) << name;
   }
+}
+
+aio::Task<> tells_health(World& world) {
+  Ask health{"GET", "/health", "", ""};
+  const auto reply = co_await ask(world, std::move(health));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(base::to_text(reply.body),
+            R"({"cannot":[{"operation":"pause","reason":"no cgroup"}]})");
+}
+TEST(Api, TellsWithItsHealthWhatItCannotDo) {
+  World world({{"pause", "no cgroup"}});
+  world.run(tells_health(world));
 }
 
 TEST(Api, AnswersEveryErrorWithItsNumber) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ class BoxHost {
  public:
   virtual ~BoxHost() = default;
   virtual aio::Task<base::Result<BoxRecord>> create(BoxSpec spec) = 0;
+  // Why that box, or without one any new box, can never be frozen; nothing when it can.
+  virtual std::optional<std::string> objection_to_freeze(const BoxRecord* box = nullptr) const = 0;
   virtual aio::Task<base::Result<base::Done>> freeze(BoxRecord box) = 0;
   virtual aio::Task<base::Result<base::Done>> thaw(BoxRecord box) = 0;
   virtual aio::Task<base::Result<base::Done>> destroy(BoxRecord box) = 0;

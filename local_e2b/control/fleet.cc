@@ -22,6 +22,11 @@ std::string new_id() {
   return id;
 }
 
+// Not a 503, which would ask for another try.
+Refusal never_paused(const std::string& prefix, const std::string& why) {
+  return refuse(400, prefix + "this provider cannot pause sandboxes: " + why);
+}
+
 Refusal already_paused(const std::string& id) {
   return refuse(409, "Sandbox \"" + id + "\" is already paused");
 }
@@ -146,6 +151,9 @@ void Fleet::start_run(Sandbox& sandbox, std::int64_t timeout_seconds) {
 // ---- create
 
 aio::Task<Outcome<Sandbox>> Fleet::create(std::string team, CreateRequest request) {
+  const auto no_pause = host_.objection_to_freeze();
+  if (request.auto_pause && no_pause)
+    co_return never_paused("autoPause must be false, as ", *no_pause);
   CO_CHECK_OK(check_room());
   Sandbox sandbox;
   sandbox.id = new_id();
@@ -283,6 +291,8 @@ aio::Task<Outcome<base::Done>> Fleet::pause(std::string team, std::string id) {
         co_await entry->changed.wait();
         continue;
       case Phase::kRunning:
+        if (const auto objection = host_.objection_to_freeze(&*entry->sandbox.box))
+          co_return never_paused("", *objection);
         co_return co_await do_pause(entry);
     }
   }

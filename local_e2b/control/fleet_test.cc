@@ -156,6 +156,25 @@ TEST(Fleet, LeavesNothingOfACreateThatFailed) {
   }
 }
 
+aio::Task<> refuses_pauses(World& world) {
+  const auto id = co_await make(world);
+  world.host.no_freeze = "no cgroup";
+  const auto paused = co_await world.fleet->pause("red", id);
+  EXPECT_EQ(paused.error().status, 400) << "asking again would not help";
+  EXPECT_THAT(paused.error().message, HasSubstr("no cgroup"));
+  EXPECT_THAT(world.host.done, ::testing::Not(::testing::Contains("freeze " + id)));
+  EXPECT_EQ(world.fleet->find(id)->phase, Phase::kRunning);
+  CreateRequest request{.template_id = "base", .timeout_seconds = 60, .auto_pause = true};
+  const auto made = co_await world.fleet->create("red", std::move(request));
+  EXPECT_EQ(made.error().status, 400);
+  EXPECT_THAT(made.error().message, HasSubstr("autoPause must be false"));
+  EXPECT_EQ(world.fleet->all().size(), 1u);
+}
+TEST(Fleet, RefusesPausesThatCanNeverBe) {
+  World world;
+  world.run(refuses_pauses(world));
+}
+
 aio::Task<> bounds(World& world) {
   const auto first = co_await make(world);
   co_await make(world);

@@ -35,6 +35,9 @@ aio::HttpRequest init_request(const EnvdInit& init, base::WallTime now) {
 aio::Task<base::Result<BoxRecord>> LocalBoxHost::create(BoxSpec spec) {
   co_return co_await background_.run([this, spec] { return boxes_.create(spec); });
 }
+std::optional<std::string> LocalBoxHost::objection_to_freeze(const BoxRecord* box) const {
+  return boxes_.objection_to_freeze(box);
+}
 aio::Task<base::Result<base::Done>> LocalBoxHost::freeze(BoxRecord box) {
   co_return co_await background_.run([this, box] { return boxes_.freeze(box); });
 }

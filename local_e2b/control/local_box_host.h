@@ -12,6 +12,7 @@ class LocalBoxHost final : public BoxHost {
       : boxes_(boxes), background_(background), clock_(clock) {}
 
   aio::Task<base::Result<BoxRecord>> create(BoxSpec spec) override;
+  std::optional<std::string> objection_to_freeze(const BoxRecord* box = nullptr) const override;
   aio::Task<base::Result<base::Done>> freeze(BoxRecord box) override;
   aio::Task<base::Result<base::Done>> thaw(BoxRecord box) override;
   aio::Task<base::Result<base::Done>> destroy(BoxRecord box) override;

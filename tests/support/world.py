@@ -61,19 +61,51 @@ def _before_exec(dies_by, descriptors):
         resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
 
 
+class OrdinaryUser:
+    """Somebody who is not root, with copies of our programs where he can reach them: ourselves, or for
+    root one to whom nothing belongs but `folder`. A cgroup, if there is one, is made his, and he starts
+    programs in it for as long as it is set."""
+
+    UID = 62345
+
+    def __init__(self, folder, *programs, cgroup=None):
+        self.programs = pathlib.Path(folder) / "bin"
+        self.programs.mkdir()
+        for program in programs:
+            shutil.copy(programs_folder() / program, self.programs)
+        self.uid, self.cgroup = os.geteuid() or self.UID, cgroup
+        self.own(folder)
+        for name in ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control") if cgroup else ():
+            self.own(cgroup / name)
+
+    def own(self, path):
+        if os.geteuid() == 0:
+            os.chown(path, self.uid, self.uid)
+
+    def command(self, program):
+        """What to start, as whoever we are, for the program to run as this user."""
+        start = []
+        if self.cgroup:
+            start += ["sh", "-c", f'echo $$ > {self.cgroup}/cgroup.procs && exec "$@"', "sh"]
+        if os.geteuid() == 0:
+            start += ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--pdeathsig=TERM"]
+        return [*start, self.programs / program]
+
+
 class Program:
     """One child process with its output in a file. Whoever starts it ends it: use `with`, or stop().
     Should its parent be killed, it gets the signal `dies_by`, unless it is to outlive it. `descriptors`
     is (soft limit, hard limit) of what it may have open."""
 
     def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0, outlives_us=False,
-                 descriptors=None, folder=None, dies_by=signal.SIGTERM):
+                 descriptors=None, folder=None, dies_by=signal.SIGTERM, user=None):
         self.name, self.log, self.ready_file = name, pathlib.Path(log), ready_file
         if ready_file is not None:
             pathlib.Path(ready_file).unlink(missing_ok=True)
         with open(self.log, "ab") as output:
+            program = user.command(name) if user else [(folder or programs_folder()) / name]
             self.process = subprocess.Popen(
-                [str((folder or programs_folder()) / name), *map(str, arguments)],
+                [*map(str, program), *map(str, arguments)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 env={**os.environ, **(env or {})}, start_new_session=True,
                 preexec_fn=lambda: _before_exec(None if outlives_us else dies_by, descriptors))
@@ -131,7 +163,7 @@ class Provider:
     """sandfleet-local-e2b on free ports of 127.0.0.1, with its state in one folder. SIGTERM ends its
     sandboxes too, unless kill_on_exit is off when it starts."""
 
-    def __init__(self, folder, *arguments, outlives_us=False, descriptors=None):
+    def __init__(self, folder, *arguments, outlives_us=False, descriptors=None, user=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state = self.folder / "state"
@@ -141,7 +173,11 @@ class Provider:
             self.key_file.write_text("e2b_" + secrets.token_hex(20) + "\n")
         self.key = self.key_file.read_text().strip()
         self.arguments, self.ports, self.outlives_us = arguments, (0, 0), outlives_us
-        self.program, self.kill_on_exit, self.descriptors = None, True, descriptors
+        self.program, self.kill_on_exit = None, True
+        self.descriptors, self.user = descriptors, user
+        if user:
+            user.own(self.folder)
+            user.own(self.key_file)
         self.start()
 
     def start(self):
@@ -152,7 +188,7 @@ class Provider:
             "--data-port", self.ports[1], "--api-key-file", self.key_file, "--ready-file", ready,
             *self.arguments, *(["--kill-on-exit"] if self.kill_on_exit else []),
             log=self.folder / "provider.log", ready_file=ready, outlives_us=self.outlives_us,
-            descriptors=self.descriptors)
+            descriptors=self.descriptors, user=self.user)
         self.api_url, self.data_url = _urls(ready.read_text())
         self.ports = tuple(urllib.parse.urlsplit(url).port for url in (self.api_url, self.data_url))
 
@@ -165,6 +201,12 @@ class Provider:
             answer = connection.getresponse()
             text = answer.read()
             return answer.status, json.loads(text) if text else None
+
+    def cannot(self):
+        """{operation: reason} of what it says it cannot do on this machine."""
+        status, told = self.ask("GET", "/health")
+        assert status in (200, 204), told
+        return {each["operation"]: each["reason"] for each in (told or {}).get("cannot", [])}
 
     def sandboxes(self):
         """Every page of the list, running and paused, by id. Asks again when a fault takes the answer."""
@@ -380,9 +422,9 @@ def cgroups_named(part):
 
 
 def need_root():
-    """Sandboxes in their own user namespaces with id-mapped roots take root, for now."""
+    """These tests pause sandboxes, and expect more than one user in them: that takes root."""
     if os.geteuid() != 0:
-        print("skipped: starting sandboxes takes root on this machine, and this user is not root")
+        print("skipped: sandboxes with users of their own take root, and this user is not root")
         raise SystemExit(SKIPPED)
 
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ class FakeBoxHost final : public BoxHost {
   std::set<std::string> waiting;  // Operations that are held right now.
   std::vector<std::string> done;  // "freeze iabc", in order.
   int upstream_port = 0;          // Where dial leads, whatever the port inside.
+  std::optional<std::string> no_freeze;
 
   void hold(const std::string& operation) { held_.insert(operation); }
   void release(const std::string& operation) {
@@ -37,6 +39,9 @@ class FakeBoxHost final : public BoxHost {
     boxes[spec.id] = {};
     baked_[spec.id] = spec.executor_baked_in;
     co_return BoxRecord{.id = spec.id, .init_pid = 1, .folder = "/boxes/" + spec.id};
+  }
+  std::optional<std::string> objection_to_freeze(const BoxRecord*) const override {
+    return no_freeze;
   }
   aio::Task<base::Result<base::Done>> freeze(BoxRecord box) override {
     CO_CHECK_OK(co_await act("freeze", box.id));
