@@ -41,28 +41,36 @@ OtherCounts::OtherCounts(Client& client, std::string space, std::string prefix, 
       clock_(clock) {}
 
 Answer<bool> OtherCounts::are_gone(std::stop_token stop) {
-  std::lock_guard lock(mutex_);
-  std::map<std::string, Seen> seen;
-  bool gone = true;
+  std::map<std::string, LeaseRecord> others;
   PageRequest request;
   do {
     TRY(const Page page, client_.list(kLeases, {space_}, request, stop));
     for (const Json& object : page.items) {
       const std::string name = identity_of(object).key.name;
       const auto shard = shard_of_lease(prefix_, name);
-      if (!shard || shard->count == count_) continue;
-      const LeaseRecord lease = lease_from_json(object);
-      const auto before = seen_.find(name);
-      const bool unchanged =
-          before != seen_.end() && before->second.resource_version == lease.resource_version;
-      const base::Moment since = unchanged ? before->second.at : clock_.now();
-      seen[name] = {lease.resource_version, since};
-      if (!lease.holder.empty() && clock_.now() < since + lease.duration) gone = false;
+      if (shard && shard->count != count_) others[name] = lease_from_json(object);
     }
     request.continue_token = page.continue_token;
   } while (!request.continue_token.empty());
+  return are_over(others);
+}
+
+// Whoever asked the server meanwhile may have seen newer ones; what looks changed then counts as
+// alive for longer.
+bool OtherCounts::are_over(const std::map<std::string, LeaseRecord>& others) {
+  std::lock_guard lock(mutex_);
+  std::map<std::string, Seen> seen;
+  bool over = true;
+  for (const auto& [name, lease] : others) {
+    const auto before = seen_.find(name);
+    const bool unchanged =
+        before != seen_.end() && before->second.resource_version == lease.resource_version;
+    const base::Moment since = unchanged ? before->second.at : clock_.now();
+    seen[name] = {lease.resource_version, since};
+    if (!lease.holder.empty() && clock_.now() < since + lease.duration) over = false;
+  }
   seen_ = std::move(seen);
-  return gone;
+  return over;
 }
 
 }  // namespace kube

@@ -40,6 +40,8 @@ class OtherCounts {
     base::Moment at;
   };
 
+  bool are_over(const std::map<std::string, LeaseRecord>& others);
+
   Client& client_;
   const std::string space_, prefix_;
   const int count_;
