@@ -8,6 +8,7 @@
 #include "libs/base/json.h"
 #include "libs/base/testing/eventually.h"
 #include "libs/kube/elector.h"
+#include "libs/kube/event_recorder.h"
 #include "libs/kube/informer.h"
 #include "libs/kube/shards.h"
 #include "libs/net/cpprest/cpprest_transport.h"
@@ -408,6 +409,24 @@ TEST_F(ServerTest, ElectsOneAndThenTheNext) {
   EXPECT_EQ(*others.are_gone({}), false);
   you.release({});
   EXPECT_EQ(*others.are_gone({}), true);
+}
+
+// --- Events.
+
+TEST_F(ServerTest, RecordsEventsAndTheirSeries) {
+  const std::string uid = identity_of(created(kSandboxes, sandbox("one"))).uid;
+  EventRecorder recorder(client_, way_.clock, {.instance = "tests-0"});
+  const api::Event event{"Warning", "CreateFailed", "Create", "no answer"};
+  for (int time = 0; time < 3; ++time) recorder.record({kSandboxes, key("one"), uid}, event);
+  ASSERT_TRUE(base::eventually([&] { return recorder.stats().written == 2; }));
+  EXPECT_EQ(recorder.stats().dropped, 0u);
+  const auto page = client_.list(kEvents, {space_}, {});
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->items.size(), 1u);
+  const Json& kept = page->items[0];
+  EXPECT_EQ(kept["note"], "no answer");
+  EXPECT_EQ(kept["regarding"]["uid"], uid);
+  EXPECT_GE(kept["series"]["count"], 2);
 }
 
 }  // namespace

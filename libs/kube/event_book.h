@@ -1,0 +1,88 @@
+#pragma once
+
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "libs/api/resource_store.h"
+#include "libs/base/clock.h"
+#include "libs/kube/resource.h"
+
+// What of many events is written to the API server, and when: pure.
+namespace kube {
+
+struct Regarding {
+  Resource resource;
+  api::Key key;
+  std::string uid;
+};
+
+struct EventSettings {
+  std::string controller = "sandfleet.dev/controller";
+  std::string instance = {};  // Which of its processes: the pod's name.
+  // A repeat within this time belongs to the series of the one before.
+  base::Milliseconds series_gap{360'000};
+  base::Milliseconds refresh{60'000};  // A series that goes on is written again no sooner.
+  // Of one object: so many at once, and one more each `each_refill`.
+  int each_burst = 25;
+  base::Milliseconds each_refill{300'000};
+  // Of all of them together.
+  int all_burst = 200;
+  base::Milliseconds all_refill{100};
+};
+
+inline constexpr std::size_t kEventsKept = 4'096;     // Series that we remember.
+inline constexpr std::size_t kRegardingKept = 4'096;  // Objects whose rate we remember.
+
+// One write.
+struct EventWrite {
+  api::Key key;  // Of the Event object.
+  bool create = true;
+  base::Json body;  // The object, or a merge patch of its series.
+  bool operator==(const EventWrite&) const = default;
+};
+
+class EventBook {
+ public:
+  explicit EventBook(EventSettings settings) : settings_(std::move(settings)) {}
+
+  // Nothing: it is counted in its series, or its object has had too many.
+  std::optional<EventWrite> record(const Regarding& regarding, const api::Event& event,
+                                   base::Moment now, base::WallTime wall);
+  // Series that have grown since they were last written.
+  std::vector<EventWrite> due(base::Moment now);
+  // The server has it no more: what comes next is an event of its own.
+  void forget(const api::Key& event);
+  std::uint64_t suppressed() const { return suppressed_; }
+
+ private:
+  using Same = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+  struct Series {
+    Same same;
+    api::Key key;
+    std::int64_t count = 1, written_count = 1;
+    base::WallTime last_wall;
+    base::Moment last, written;
+  };
+  // Tokens that grow back, counted from when it was full.
+  struct Bucket {
+    double tokens;
+    base::Moment at;
+  };
+
+  bool may_write(const Regarding& regarding, base::Moment now);
+  static bool take(Bucket& bucket, int burst, base::Milliseconds refill, base::Moment now);
+  EventWrite write_series(Series& series, base::Moment now) const;
+
+  const EventSettings settings_;
+  std::list<Series> series_;  // By last occurrence, eldest first.
+  std::map<Same, std::list<Series>::iterator> known_;
+  std::map<std::string, Bucket> buckets_;  // By UID.
+  std::optional<Bucket> all_;
+  std::uint64_t suppressed_ = 0;
+};
+
+}  // namespace kube
