@@ -1,5 +1,9 @@
 #include "libs/net/curl_exchange.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include "libs/base/strings.h"
 
 namespace net {
@@ -58,6 +62,15 @@ bool has_tls(std::string_view url) {
   return base::equal_ignoring_case(url.substr(0, url.find(':')), "https");
 }
 
+// A peer that has vanished without a word is given up by the kernel after this time. Its own is a
+// quarter of an hour, in which every request would be sent into the same dead shared connection.
+int on_socket(void*, curl_socket_t socket, curlsocktype) {
+  const unsigned unacknowledged_max_ms = 30'000;
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_max_ms,
+             sizeof unacknowledged_max_ms);
+  return CURL_SOCKOPT_OK;
+}
+
 curl_blob blob_of(const std::string& text) {
   return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
 }
@@ -71,6 +84,7 @@ void set_connection(CURL* easy, const ConnectionOptions& options, const CurlExch
   // and libcurl would wait for the first reply instead, however long that takes.
   curl_easy_setopt(easy, CURLOPT_PIPEWAIT, has_tls(exchange.request->url) ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, long(options.connect_timeout.count()));
   curl_easy_setopt(easy, CURLOPT_USERAGENT, options.user_agent.c_str());
   if (exchange.request->fresh_connection) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);

@@ -1,3 +1,10 @@
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+
 #include "libs/net/curl_transport.h"
 #include "libs/net/testing/fake_transport.h"
 #include "libs/net/testing/socket_contract.h"
@@ -53,6 +60,30 @@ TEST(Curl, SkipsInterimRepliesAndTrailers) {
   EXPECT_EQ(reply->body, "abc");
   EXPECT_EQ(reply->headers.find("X-Early"), std::nullopt);
   EXPECT_EQ(reply->headers.find("X-Trailer"), std::nullopt);
+}
+
+// How long the kernel waits for a word of the peer, of our ends of connections to that port.
+std::vector<unsigned> patience_ms(int port) {
+  std::vector<unsigned> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename().string());
+    sockaddr_in peer{};
+    socklen_t size = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
+    if (peer.sin_family != AF_INET || ntohs(peer.sin_port) != port) continue;
+    unsigned patience = 0;
+    size = sizeof patience;
+    getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, &size);
+    found.push_back(patience);
+  }
+  return found;
+}
+
+TEST(Curl, DoesNotWaitLongForAPeerThatVanished) {
+  const TestServer server([](const Request&) { return answer(200, "here"); });
+  const auto transport = curl_transport({.proxy = ""});
+  ASSERT_TRUE(transport->send({"GET", server.url()}, base::Milliseconds(20'000), {}));
+  EXPECT_THAT(patience_ms(server.port()), testing::ElementsAre(30'000u));
 }
 
 }  // namespace
