@@ -422,6 +422,9 @@ TEST(Connection, CountsEveryAnswer) {
   EXPECT_EQ(server.calls()[0].code + " " + server.calls()[0].method + " " + server.calls()[0].host,
             "503 GET api.test");
   EXPECT_EQ(server.calls()[1].code + " " + server.calls()[1].method, "<error> DELETE");
+  EXPECT_TRUE(server.calls()[0].took);
+  watch(server);
+  EXPECT_FALSE(server.calls()[2].took);
 }
 
 }  // namespace

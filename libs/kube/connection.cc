@@ -52,12 +52,14 @@ net::Reply Connection::attempt(net::Request request, const Proof& proof, const A
     request.headers.add(header.name, header.value);
   auto transport = transport_for(proof);
   if (!transport) return net::Failure{transport.error(), false};
-  const base::Moment before = clock_.now();
-  net::Reply reply = ask(**transport, request);
+  return ask(**transport, request);
+}
+
+void Connection::report(const net::Request& request, const net::Reply& reply,
+                        std::optional<Milliseconds> took) const {
   if (settings_.on_call)
-    settings_.on_call({reply ? std::to_string(reply->status) : "<error>", request.method, host_,
-                       clock_.now() - before});
-  return reply;
+    settings_.on_call(
+        {reply ? std::to_string(reply->status) : "<error>", request.method, host_, took});
 }
 
 net::Reply Connection::carry(net::Request request, std::stop_token stop, const Ask& ask) {
@@ -74,7 +76,10 @@ net::Reply Connection::carry(net::Request request, std::stop_token stop, const A
 
 net::Reply Connection::send(net::Request request, Milliseconds timeout, std::stop_token stop) {
   return carry(std::move(request), stop, [&](net::Transport& transport, const net::Request& whole) {
-    return transport.send(whole, timeout, stop);
+    const base::Moment before = clock_.now();
+    net::Reply reply = transport.send(whole, timeout, stop);
+    report(whole, reply, clock_.now() - before);
+    return reply;
   });
 }
 
@@ -88,7 +93,9 @@ net::Reply Connection::stream(net::Request request, const net::Sink& sink,
                                  sink.bytes};
   net::Reply reply =
       carry(std::move(request), stop, [&](net::Transport& transport, const net::Request& whole) {
-        return transport.stream(whole, unless_refused, idle_timeout, stop);
+        net::Reply reply = transport.stream(whole, unless_refused, idle_timeout, stop);
+        report(whole, reply, std::nullopt);
+        return reply;
       });
   if (reply && reply->status == 401 && sink.head) sink.head(*reply);
   return reply;

@@ -16,11 +16,11 @@
 namespace kube {
 
 // One answer of the API server, or its absence: for rest_client_requests_total{code,method,host}
-// and rest_client_request_duration_seconds. A watch takes as long as it lasts.
+// and rest_client_request_duration_seconds.
 struct Call {
   std::string code;  // "200"; "<error>" when there was no answer.
   std::string method, host;
-  base::Milliseconds took{0};
+  std::optional<base::Milliseconds> took = {};  // Nothing: a watch, which lasts as long as it may.
 };
 
 struct ConnectionSettings {
@@ -52,6 +52,8 @@ class Connection {
   net::Reply carry(net::Request request, std::stop_token stop, const Ask& ask);
   net::Reply attempt(net::Request request, const Proof& proof, const Ask& ask);
   base::Result<std::shared_ptr<net::Transport>> transport_for(const Proof& proof);
+  void report(const net::Request& request, const net::Reply& reply,
+              std::optional<base::Milliseconds> took) const;
 
   const Config config_;
   const base::Clock& clock_;

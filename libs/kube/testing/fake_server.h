@@ -14,18 +14,29 @@ class FakeServer {
         connection_({.cluster = {"https://api.test"}, .user = std::move(user)}, clock_,
                     {.transport =
                          [this](const net::ConnectionOptions& options) {
+                           std::lock_guard lock(mutex_);
                            options_.push_back(options);
                            return std::make_unique<Borrowed>(transport_);
                          },
-                     .on_call = [this](const Call& call) { calls_.push_back(call); }}) {}
+                     .on_call =
+                         [this](const Call& call) {
+                           std::lock_guard lock(mutex_);
+                           calls_.push_back(call);
+                         }}) {}
 
   net::FakeTransport& transport() { return transport_; }
   base::FakeClock& clock() { return clock_; }
   Connection& connection() { return connection_; }
   Client& client() { return client_; }
   // Of each transport that the connection asked for.
-  const std::vector<net::ConnectionOptions>& options() const { return options_; }
-  const std::vector<Call>& calls() const { return calls_; }  // When nobody is calling.
+  std::vector<net::ConnectionOptions> options() const {
+    std::lock_guard lock(mutex_);
+    return options_;
+  }
+  std::vector<Call> calls() const {
+    std::lock_guard lock(mutex_);
+    return calls_;
+  }
 
  private:
   struct Borrowed final : net::Transport {
@@ -47,6 +58,7 @@ class FakeServer {
 
   base::FakeClock clock_;
   net::FakeTransport transport_;
+  mutable std::mutex mutex_;
   std::vector<net::ConnectionOptions> options_;
   std::vector<Call> calls_;
   Connection connection_;
