@@ -279,6 +279,15 @@ TEST_F(RootBoxTest, EndsBoxesOfAnyServerWhoseFolderSomebodyRemoved) {
   EXPECT_TRUE(keeping.destroy(*stays).ok());
 }
 
+TEST_F(RootBoxTest, LeavesTheEmptyCgroupOfAServerThatHasJustMadeIt) {
+  const fs::path apart = machine_.cgroup2 / cgroup_name_;
+  ASSERT_TRUE(base::make_folders(apart / "sandfleet-starting", 0755).ok());
+  EXPECT_THAT(destroy_orphans(apart), IsEmpty());
+  EXPECT_TRUE(fs::exists(apart / "sandfleet-starting"));
+  EXPECT_THAT(destroy_orphans(apart, base::Seconds(-1)), IsEmpty());
+  EXPECT_FALSE(fs::exists(apart / "sandfleet-starting"));
+}
+
 TEST_F(RootBoxTest, CutsALogThatGrew) {
   const BoxRecord box = make("chatty");
   const fs::path log = box.folder / "envd.log";

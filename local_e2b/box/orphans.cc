@@ -52,19 +52,23 @@ std::vector<std::string> destroy_orphans(const fs::path& cgroup2, base::Seconds 
   std::vector<std::string> destroyed;
   for (const fs::path& server : groups_in(cgroup2)) {
     if (!server.filename().string().starts_with(kServerPrefix)) continue;
+    // One that was just made may be about to get its first box.
+    bool may_go = is_older_than(server, empty_max);
     for (const fs::path& box : groups_in(server)) {
       const Cgroup cgroup(box);
       const bool empty = cgroup.empty();
       if (empty ? !is_older_than(box, empty_max) : !has_lost_its_root(cgroup.members())) continue;
       auto ended = cgroup.kill(kEndMax);
       if (ended) ended = cgroup.remove(kEndMax);
-      if (ended)
-        destroyed.push_back(box.filename());
-      else
+      if (!ended) {
         base::log::warn("a box without its folder stays",
                         {{"box", box.filename().string()}, {"why", ended.error()}});
+        continue;
+      }
+      destroyed.push_back(box.filename());
+      may_go = true;
     }
-    ::rmdir(server.c_str());  // Unless other boxes are in it.
+    if (may_go) ::rmdir(server.c_str());  // Unless other boxes are in it.
   }
   return destroyed;
 }

@@ -52,7 +52,7 @@ def test_an_ordinary_user_has_sandboxes_that_leave_nothing():
 
 @contextlib.contextmanager
 def cgroup_of_a_test():
-    group = world.cgroup2() / f"sandfleet-local-e2b-test-{os.getpid()}"
+    group = world.cgroup2() / f"test-of-sandfleet-{os.getpid()}"  # No name that a server gives.
     group.mkdir()
     try:
         yield group
