@@ -130,6 +130,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     idle_.clear();
   }
 
+  // Nothing of a connection is left, neither here nor in the library.
+  bool has_unwound() {
+    std::erase_if(seats_, [](const std::weak_ptr<Seat>& seat) { return seat.expired(); });
+    return seats_.empty();
+  }
+
  private:
   void add(const Shared& exchange) {
     live_.insert(exchange);
@@ -212,6 +218,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     config.set_nativehandle_options([seat](void* handle) { seat->before_departure(handle); });
     if (!proxy.empty()) config.set_proxy(proxy_to(proxy));
     if (seat->tls) set_tls(config, seat);
+    has_unwound();  // Forgets those that have.
+    seats_.push_back(seat);
     return {origin, seat, std::make_unique<http_client>(origin, config)};
   }
 
@@ -353,15 +361,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<const TlsMaterial> tls_;  // Or why not.
   std::string tls_trouble_;
   std::set<Shared> live_;
-  std::deque<Shared> waiting_;  // For a connection.
-  std::deque<Lane> idle_;       // The longest unused first.
-  std::size_t busy_ = 0;        // Connections in use.
+  std::deque<Shared> waiting_;              // For a connection.
+  std::deque<Lane> idle_;                   // The longest unused first.
+  std::vector<std::weak_ptr<Seat>> seats_;  // Of each connection that the library may still hold.
+  std::size_t busy_ = 0;                    // Connections in use.
   bool closed_ = false;
 };
 
-// What is cut off unwinds in steps that the library queues one after another. At the end of the
-// process what is left in that queue would leak.
-constexpr int kUnwindingSteps = 64;
+// What is cut off unwinds in steps that the library queues one after another, or queues once a
+// thread of asio has looked a name up. What is not done at the end of the process would leak.
+constexpr base::Milliseconds kUnwindingMax{2000};
+constexpr int kLastSteps = 64;  // After the last connection is gone.
 
 void after_steps(int steps, std::function<void()> then) {
   if (steps == 0) return then();
@@ -374,10 +384,11 @@ class CpprestTransport final : public ExchangeTransport {
       : engine_(std::make_shared<Engine>(std::move(options))) {}
 
   ~CpprestTransport() override {
+    const Moment give_up_at = present_moment() + kUnwindingMax;
     std::promise<void> closed;
     library_thread().post([&] {
       engine_->close();
-      after_steps(kUnwindingSteps, [&] {
+      when_unwound(give_up_at, [&] {
         // The thread ends after OpenSSL has, so what OpenSSL keeps for it would leak.
         OPENSSL_thread_stop();
         closed.set_value();
@@ -395,7 +406,16 @@ class CpprestTransport final : public ExchangeTransport {
                                std::move(exchange))] { engine->obey(kind, exchange); });
   }
 
+  void when_unwound(Moment give_up_at, std::function<void()> then) {
+    if (engine_->has_unwound() || present_moment() >= give_up_at)
+      return after_steps(kLastSteps, std::move(then));
+    look_again_.expires_after(base::Milliseconds(1));
+    look_again_.async_wait(
+        [=, this](const boost::system::error_code&) { when_unwound(give_up_at, then); });
+  }
+
   const std::shared_ptr<Engine> engine_;
+  boost::asio::steady_timer look_again_{library_thread()};
 };
 
 }  // namespace
