@@ -39,8 +39,8 @@ SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
       file_(std::move(file)) {}
 
 envd::Route SandboxReach::route_of(const Target& target, int port) const {
-  return envd::route_to({target.provider.data_url, routing_of(target.provider.routing)},
-                        target.handle.id, port,
+  const envd::DataPlane plane{target.provider.data_url, routing_of(target.provider.routing)};
+  return envd::route_to(envd::in_domain(plane, target.handle.domain), target.handle.id, port,
                         port == envd::kEnvdPort ? target.handle.envd_access_token : std::nullopt,
                         target.handle.traffic_access_token);
 }

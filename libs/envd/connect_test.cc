@@ -204,6 +204,29 @@ TEST(Route, FollowsEachOfTheThreeRoutings) {
   EXPECT_EQ(prefix.headers, net::Headers{});
 }
 
+TEST(Route, FollowsTheDomainOfASandbox) {
+  const struct {
+    DataPlane plane;
+    std::optional<std::string> domain;
+    std::string url;
+  } cases[] = {
+      {{"https://example.dev:8443/x", Routing::kSubdomain}, "own.dev", "https://own.dev:8443/x"},
+      {{"https://example.dev", Routing::kSubdomain}, {}, "https://example.dev"},
+      {{"https://sandbox.example.dev", Routing::kHeader}, "own.dev", "https://sandbox.own.dev"},
+      {{"http://127.0.0.1:3002", Routing::kHeader}, "own.dev", "http://127.0.0.1:3002"},
+      {{"https://example.dev/x", Routing::kPathPrefix}, "own.dev", "https://example.dev/x"},
+      {{"https://example.dev", Routing::kSubdomain}, "", "https://example.dev"},
+      {{"https://example.dev", Routing::kSubdomain}, "user@evil.dev/", "https://example.dev"},
+      {{"https://example.dev", Routing::kSubdomain}, ".own.dev", "https://example.dev"},
+      {{"https://example.dev", Routing::kSubdomain}, std::string(254, 'a'), "https://example.dev"},
+  };
+  for (const auto& each : cases) {
+    const DataPlane moved = in_domain(each.plane, each.domain);
+    EXPECT_EQ(moved.url, each.url) << each.domain.value_or("none");
+    EXPECT_EQ(moved.routing, each.plane.routing);
+  }
+}
+
 // A daemon on this machine needs no edge: its own address, and headers that it does not read.
 TEST(Route, ReachesALocalDaemonByHeaderRouting) {
   EXPECT_EQ(route_to({"http://localhost:49983", Routing::kHeader}, "debug", kEnvdPort, "t", {}).url,

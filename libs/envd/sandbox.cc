@@ -1,16 +1,46 @@
 #include "libs/envd/sandbox.h"
 
+#include <algorithm>
+#include <cctype>
+
 namespace envd {
 namespace {
 
+constexpr std::string_view kSharedHost = "sandbox.";
+
+std::size_t place_of_host(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  return scheme == std::string::npos ? 0 : scheme + 3;
+}
+
 // Puts a label before the host: "https://example.dev:8443/x" -> "https://LABEL.example.dev:8443/x".
 std::string with_label(const std::string& url, const std::string& label) {
-  const std::size_t scheme = url.find("://");
-  const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
+  const std::size_t host = place_of_host(url);
   return url.substr(0, host) + label + "." + url.substr(host);
 }
 
+bool is_host_name(std::string_view text) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '.'; };
+  return !text.empty() && text.size() <= 253 && text.front() != '.' && text.front() != '-' &&
+         std::all_of(text.begin(), text.end(), fits);
+}
+
 }  // namespace
+
+DataPlane in_domain(const DataPlane& plane, const std::optional<std::string>& domain) {
+  if (!domain || !is_host_name(*domain)) return plane;
+  const std::size_t from = place_of_host(plane.url);
+  const std::size_t to = std::min(plane.url.find_first_of(":/", from), plane.url.size());
+  const bool shared = plane.url.compare(from, kSharedHost.size(), kSharedHost) == 0;
+  std::string host;
+  if (plane.routing == Routing::kSubdomain)
+    host = *domain;
+  else if (plane.routing == Routing::kHeader && shared)
+    host = std::string(kSharedHost) + *domain;
+  else
+    return plane;
+  return {plane.url.substr(0, from) + host + plane.url.substr(to), plane.routing};
+}
 
 Route route_to(const DataPlane& plane, const std::string& sandbox_id, int port,
                const std::optional<std::string>& envd_access_token,

@@ -26,6 +26,10 @@ struct DataPlane {
   std::string url;
   Routing routing = Routing::kSubdomain;
 };
+// The same in the domain that a provider names for one sandbox (some live on clusters of their
+// own): kSubdomain has it as host, kHeader behind "sandbox." where `plane` has such a host.
+// Whatever is no host name is not followed.
+DataPlane in_domain(const DataPlane& plane, const std::optional<std::string>& domain);
 
 // One port of one sandbox: a base URL and the headers that every request to it carries.
 struct Route {
