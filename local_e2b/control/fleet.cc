@@ -307,9 +307,11 @@ Fleet::Deed Fleet::do_pause(EntryPtr entry) {
   if (!frozen) {
     base::log::error("a sandbox could not be paused",
                      {{"sandbox", sandbox.id}, {"error", frozen.error()}});
-    (void)co_await host_.thaw(*sandbox.box);  // Untouched and running, as the 503 says.
-    co_return finish(*entry, Phase::kRunning,
-                     refuse(503, "Error pausing sandbox: " + frozen.error().message));
+    const auto thawed = co_await host_.thaw(*sandbox.box);  // Running, as the 503 says.
+    const auto refused = finish(*entry, Phase::kRunning,
+                                refuse(503, "Error pausing sandbox: " + frozen.error().message));
+    if (!thawed && !entry->due) show_as_it_is(entry, thawed.error());
+    co_return refused;
   }
   leases_.remove(sandbox.id);
   sandbox.end_at = clock_.wall();
@@ -395,8 +397,11 @@ Fleet::Deed Fleet::resume_failed(EntryPtr entry, base::Error why) {
   std::vector<BoxRecord> boxes(1, *entry->sandbox.box);
   const auto dead = co_await host_.dead_of(std::move(boxes));
   if (dead.empty()) {
-    (void)co_await host_.freeze(*entry->sandbox.box);
-    co_return finish(*entry, Phase::kPaused, refuse(503, "Error resuming sandbox: " + why.message));
+    const auto frozen = co_await host_.freeze(*entry->sandbox.box);
+    const auto refused =
+        finish(*entry, Phase::kPaused, refuse(503, "Error resuming sandbox: " + why.message));
+    if (!frozen && !entry->due) show_as_it_is(entry, frozen.error());
+    co_return refused;
   }
   const Refusal gone = not_found(id);
   entry->operation->outcome = Outcome<base::Done>(gone);

@@ -124,7 +124,7 @@ class Fleet {
   Deed do_resume(EntryPtr entry, std::int64_t timeout_seconds);
   Deed resume_failed(EntryPtr entry, base::Error why);
   aio::Task<bool> adopt_one(Sandbox sandbox);
-  void adopt_as_it_is(const EntryPtr& entry, const base::Error& why);
+  void show_as_it_is(const EntryPtr& entry, const base::Error& why);
   aio::Task<> mend(EntryPtr entry);
   aio::Task<> give_its_due(EntryPtr entry);
   aio::Task<> expire(EntryPtr entry);

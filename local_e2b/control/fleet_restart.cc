@@ -41,7 +41,7 @@ aio::Task<bool> Fleet::adopt_one(Sandbox adopted) {
     const auto done =
         to_run ? co_await host_.thaw(*sandbox.box) : co_await host_.freeze(*sandbox.box);
     if (!done) {
-      adopt_as_it_is(entry, done.error());
+      show_as_it_is(entry, done.error());
       co_return true;
     }
   }
@@ -55,8 +55,8 @@ aio::Task<bool> Fleet::adopt_one(Sandbox adopted) {
   co_return true;
 }
 
-// The kernel refused to make it what its record says: it is shown as what it is, and tried again.
-void Fleet::adopt_as_it_is(const EntryPtr& entry, const base::Error& why) {
+// The kernel refuses to make it what its record says: it is shown as what it is, and tried again.
+void Fleet::show_as_it_is(const EntryPtr& entry, const base::Error& why) {
   Sandbox& sandbox = entry->sandbox;
   const bool to_run = sandbox.phase == Phase::kRunning;
   base::log::error(
@@ -65,7 +65,10 @@ void Fleet::adopt_as_it_is(const EntryPtr& entry, const base::Error& why) {
   entry->due = Due{to_run ? Phase::kRunning : Phase::kPaused, sandbox.end_at};
   // When it runs it has no lease: only who asks for it may end it.
   sandbox.phase = to_run ? Phase::kPaused : Phase::kRunning;
-  if (to_run) sandbox.end_at = clock_.wall();
+  if (to_run) {
+    sandbox.end_at = clock_.wall();
+    leases_.remove(sandbox.id);
+  }
   tasks_.spawn(mend(entry));
 }
 

@@ -482,6 +482,33 @@ TEST(Fleet, KeepsWhatItCannotChangeAndTriesAgain) {
   }
 }
 
+// A call fails, and so does what would undo it.
+aio::Task<> shows_what_it_is(World& world, bool paused) {
+  const auto id = co_await make(world, {.template_id = "base", .timeout_seconds = 100});
+  const auto end_at = world.fleet->get("red", id)->end_at;
+  if (paused) EXPECT_TRUE(co_await world.fleet->pause("red", id));
+  world.host.boxes[id].frozen = !paused;
+  world.host.fail("thaw", paused ? 0 : 3);
+  world.host.fail("freeze", paused ? 3 : 1);
+  world.host.fail("init", paused ? 1 : 0);
+  const auto refused =
+      paused ? co_await connect_only(world, id, 60) : co_await world.fleet->pause("red", id);
+  EXPECT_EQ(refused.error().status, 503);
+  EXPECT_EQ(world.fleet->get("red", id)->phase, paused ? Phase::kRunning : Phase::kPaused);
+  const Phase wanted = paused ? Phase::kPaused : Phase::kRunning;
+  EXPECT_EQ(world.records.load().at(0).phase, wanted) << "for the next server";
+  while (world.fleet->get("red", id)->phase != wanted)
+    co_await aio::sleep_for(base::Milliseconds(1));
+  EXPECT_EQ(world.host.boxes[id].frozen, paused);
+  if (!paused) EXPECT_EQ(world.fleet->get("red", id)->end_at, end_at);
+}
+TEST(Fleet, ShowsWhatASandboxIsWhenNeitherACallNorItsUndoingWorks) {
+  for (const bool paused : {false, true}) {
+    World world({.retry = base::Milliseconds(1)});
+    world.run(shows_what_it_is(world, paused));
+  }
+}
+
 aio::Task<> obeys_instead(World& world) {
   const auto killed = co_await make(world, {.template_id = "base", .timeout_seconds = 100});
   const auto kept =

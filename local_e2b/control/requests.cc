@@ -63,6 +63,18 @@ std::size_t bytes_of(const std::map<std::string, std::string>& pairs) {
   return bytes;
 }
 
+// What no process could have in its environment.
+Outcome<base::Done> check_env(const std::map<std::string, std::string>& env) {
+  for (const auto& [name, value] : env) {
+    if (name.empty()) return invalid("envVars has an empty name");
+    if (name.find_first_of(std::string_view("=\0", 2)) != std::string::npos)
+      return invalid("envVars has a name with '=' or NUL in it");
+    if (value.find('\0') != std::string::npos)
+      return invalid("envVars." + name + " has a NUL in it");
+  }
+  return base::Done{};
+}
+
 Outcome<base::Done> check_sizes(const CreateRequest& request) {
   if (request.metadata.size() > kMetadataPairsMax)
     return invalid("metadata has more than " + std::to_string(kMetadataPairsMax) + " pairs");
@@ -151,6 +163,7 @@ Outcome<CreateRequest> parse_create(const Json& body, Version version,
   CHECK_OK(read_network(body, request));
   CHECK_OK(read(body, "metadata", request.metadata));
   CHECK_OK(read(body, "envVars", request.env));
+  CHECK_OK(check_env(request.env));
   CHECK_OK(check_sizes(request));
   CHECK_OK(refuse_unsupported(body));
   TRY(request.template_id, resolve_template(*id));
