@@ -1,18 +1,27 @@
 #include "libs/net/server/http_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "libs/base/fd.h"
 #include "libs/base/strings.h"
 
 namespace net {
 namespace {
+
+constexpr base::Milliseconds kLookAgain{20};  // Whether a daemon's connections have ended.
+// GnuTLS's word for what RFC 9325 asks for.
+constexpr const char* kTlsPriorities = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 // Cuts connections that outlive their patience. The library's own time limit starts anew with every
 // byte, so a client that sends one now and then would hold its place for ever.
@@ -64,12 +73,28 @@ int socket_of(MHD_Connection* connection) {
   return info == nullptr ? -1 : static_cast<int>(info->connect_fd);
 }
 
+std::string client_of(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info == nullptr || info->client_addr == nullptr) return {};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const sockaddr* from = info->client_addr;
+  const void* address =
+      from->sa_family == AF_INET6
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(from)->sin6_addr)
+          : static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(from)->sin_addr);
+  ::inet_ntop(from->sa_family, address, text.data(), text.size());
+  return text.data();
+}
+
 MHD_Result send(MHD_Connection* connection, const Answer& answer) {
   MHD_Response* response = MHD_create_response_from_buffer(
       answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type.c_str());
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+  if (answer.retry_after)
+    MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER,
+                            std::to_string(answer.retry_after->count()).c_str());
   const auto queued =
       MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
   MHD_destroy_response(response);
@@ -100,6 +125,7 @@ struct HttpServer::State {
   ServerOptions options;
   Handler handler;
   Reaper reaper;
+  base::Fd listener;
   MHD_Daemon* daemon = nullptr;
 
   State(const ServerOptions& wanted, Handler handle)
@@ -109,6 +135,7 @@ struct HttpServer::State {
                   std::size_t* bytes);
   Answer answer(const Exchange& exchange) const;
   base::Result<base::Done> listen();
+  base::Result<MHD_Daemon*> serve();
 
   // The library's callbacks.
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* path,
@@ -146,7 +173,12 @@ MHD_Result HttpServer::State::on_request(void* self, MHD_Connection* connection,
                                          std::size_t* bytes, void** exchange) {
   if (*exchange == nullptr) {  // The head has arrived; the body, if any, follows.
     const bool head = std::strcmp(method, "HEAD") == 0;
-    *exchange = new Exchange{{.method = head ? "GET" : method, .path = path}};
+    const char* told =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    *exchange = new Exchange{{.method = head ? "GET" : method,
+                              .path = path,
+                              .authorization = told == nullptr ? "" : told,
+                              .client = client_of(connection)}};
     return MHD_YES;
   }
   return static_cast<State*>(self)->take(connection, *static_cast<Exchange*>(*exchange), data,
@@ -171,22 +203,50 @@ void HttpServer::State::on_connection(void* self, MHD_Connection* connection, vo
 
 base::Result<base::Done> HttpServer::State::listen() {
   TRY(auto address, parse_address(options.address, options.port));
+  const auto failure = [&] {
+    return base::error(base::ErrorCode::kUnavailable, "cannot listen on ", options.address, ":",
+                       std::to_string(options.port), ": ", std::strerror(errno));
+  };
+  listener = base::Fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!listener) return failure();
+  const int on = 1;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const socklen_t size = address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0)
+    return failure();
+  TRY(daemon, serve());
+  return base::Done{};
+}
+
+// A daemon on the listening socket, with the certificate of now.
+base::Result<MHD_Daemon*> HttpServer::State::serve() {
   const unsigned seconds =
       static_cast<unsigned>(std::chrono::ceil<base::Seconds>(options.patience).count());
   unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL;
-  if (address.ss_family == AF_INET6) flags |= MHD_USE_IPv6;
-  daemon = MHD_start_daemon(
-      flags, options.port, nullptr, nullptr, &State::on_request, this, MHD_OPTION_SOCK_ADDR,
-      reinterpret_cast<sockaddr*>(&address), MHD_OPTION_CONNECTION_LIMIT,
-      static_cast<unsigned>(options.connections_max), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-      options.head_bytes_max, MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_NOTIFY_COMPLETED,
-      &State::on_completed, this, MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this,
-      MHD_OPTION_THREAD_STACK_SIZE, std::size_t{1} << 20, MHD_OPTION_END);
-  if (daemon == nullptr) {
-    return base::error(base::ErrorCode::kUnavailable, "cannot listen on ", options.address, ":",
-                       std::to_string(options.port), ": ", std::strerror(errno));
+  // Read once, when the daemon starts.
+  std::vector<MHD_OptionItem> items;
+  if (options.identity) {
+    flags |= MHD_USE_TLS;
+    items.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, options.identity->certificate.data()});
+    items.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, options.identity->key.data()});
+    items.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)});
   }
-  return base::Done{};
+  items.push_back({MHD_OPTION_END, 0, nullptr});
+  // It closes its socket when it stops.
+  base::Fd own(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+  MHD_Daemon* started = MHD_start_daemon(
+      flags, 0, nullptr, nullptr, &State::on_request, this, MHD_OPTION_LISTEN_SOCKET, own.get(),
+      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options.connections_max),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, options.head_bytes_max, MHD_OPTION_CONNECTION_TIMEOUT,
+      seconds, MHD_OPTION_NOTIFY_COMPLETED, &State::on_completed, this,
+      MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this, MHD_OPTION_THREAD_STACK_SIZE,
+      std::size_t{1} << 20, MHD_OPTION_ARRAY, items.data(), MHD_OPTION_END);
+  if (started == nullptr)
+    return base::error(base::ErrorCode::kUnavailable, "cannot serve on ", options.address,
+                       options.identity ? ": its certificate or key does not fit" : "");
+  (void)own.release();
+  return started;
 }
 
 HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -201,7 +261,28 @@ base::Result<std::unique_ptr<HttpServer>> HttpServer::start(const ServerOptions&
 }
 
 std::uint16_t HttpServer::port() const {
-  return MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  ::getsockname(state_->listener.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+}
+
+base::Result<base::Done> HttpServer::renew(const base::Certified& identity) {
+  auto before = std::exchange(state_->options.identity, identity);
+  const auto renewed = state_->serve();
+  if (!renewed) {
+    state_->options.identity = std::move(before);
+    return renewed.error();
+  }
+  MHD_Daemon* const old = std::exchange(state_->daemon, *renewed);
+  const base::Fd unused(MHD_quiesce_daemon(old));
+  const auto until = base::SystemClock().now() + state_->options.patience;
+  while (MHD_get_daemon_info(old, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections > 0 &&
+         base::SystemClock().now() < until)
+    std::this_thread::sleep_for(kLookAgain);
+  MHD_stop_daemon(old);
+  return base::Done{};
 }
 
 }  // namespace net

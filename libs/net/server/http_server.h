@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "libs/base/certificate.h"
 #include "libs/base/clock.h"
 #include "libs/base/result.h"
 
@@ -15,12 +17,15 @@ struct ServedRequest {
   std::string method;  // HEAD arrives as GET; the body is then left out by the server.
   std::string path;    // Percent-decoded, without the query.
   std::string body = {};
+  std::string authorization = {};  // That header; secret.
+  std::string client = {};         // The address that it came from, without the port.
 };
 
 struct Answer {
   int status = 200;
   std::string body = {};
   std::string content_type = "text/plain; charset=utf-8";
+  std::optional<base::Seconds> retry_after = {};
 };
 
 // Called on the connection's own thread, many at a time; it may block, its connection waits.
@@ -35,6 +40,7 @@ struct ServerOptions {
   // The longest that a connection may idle, take over sending its request, or over reading its
   // answer. Absolute: a byte now and then does not prolong it.
   base::Milliseconds patience{15'000};
+  std::optional<base::Certified> identity = {};  // TLS (1.2 and 1.3) with that; none: plain HTTP.
 };
 
 // A small HTTP/1.1 server for what operators and agents ask of a program. It listens from start()
@@ -48,6 +54,10 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   std::uint16_t port() const;
+
+  // From here on new connections see this certificate; no connection is refused on the way. Those
+  // that are open are served to their end, for the patience at most. Blocks until then.
+  base::Result<base::Done> renew(const base::Certified& identity);
 
  private:
   struct State;

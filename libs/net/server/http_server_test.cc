@@ -13,11 +13,14 @@
 
 #include "libs/base/fd.h"
 #include "libs/base/files.h"
+#include "libs/net/curl_transport.h"
 #include "libs/net/server/routes.h"
 
 namespace net {
 namespace {
 
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 using testing::EndsWith;
@@ -237,6 +240,87 @@ TEST(HttpServer, SurvivesWhatIsNotHttp) {
   Client(server->port()).say("\x16\x03\x01\x02");
   ask(server->port(), "nonsense\r\n\r\n");
   EXPECT_THAT(get(server->port(), "/healthz"), EndsWith("ok\n"));
+}
+
+base::Certified identity_of(const base::Certified& authority, const std::string& common_name) {
+  const auto now = base::SystemClock().wall();
+  auto made = base::issue(authority, {common_name, {"127.0.0.1"}, now - 1min, now + 1h});
+  EXPECT_TRUE(made) << made.error().message;
+  return *std::move(made);
+}
+
+base::Certified authority() {
+  const auto now = base::SystemClock().wall();
+  return *base::make_authority({"authority", {}, now - 1min, now + 1h});
+}
+
+Reply ask_over_tls(std::uint16_t port, const base::Certified& authority) {
+  const auto transport = curl_transport({.ca_bundle = authority.certificate});
+  return transport->send({.url = "https://127.0.0.1:" + std::to_string(port) + "/",
+                          .headers = {{"Authorization", "Bearer c4n4ry"}}},
+                         20s, {});
+}
+
+TEST(HttpServer, TellsWhoAsksOverTls) {
+  const base::Certified trusted = authority();
+  const auto server = started({.identity = identity_of(trusted, "one")}, [](const auto& request) {
+    return Answer{.status = 429,
+                  .body = request.client + " " + request.authorization,
+                  .retry_after = base::Seconds(7)};
+  });
+  const auto reply = ask_over_tls(server->port(), trusted);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->body, "127.0.0.1 Bearer c4n4ry");
+  EXPECT_EQ(reply->headers.find("Retry-After"), "7");
+  EXPECT_FALSE(ask_over_tls(server->port(), authority())) << "a stranger's word";
+  EXPECT_EQ(get(server->port(), "/"), "") << "nobody is served in the clear";
+}
+
+TEST(HttpServer, RenewsItsCertificateWithoutRefusingAnybody) {
+  const base::Certified before = authority(), after = authority();
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool inside = false, renewed = false;
+  const auto server = started({.identity = identity_of(before, "one")}, [&](const auto&) {
+    std::unique_lock lock(mutex);
+    if (std::exchange(inside, true)) return Answer{200, "at once\n"};
+    changed.notify_all();
+    changed.wait_for(lock, 10s, [&] { return renewed; });
+    return Answer{200, "served\n"};
+  });
+  const std::uint16_t port = server->port();
+  std::jthread under_way([&] {
+    const auto reply = ask_over_tls(port, before);
+    EXPECT_TRUE(reply && reply->body == "served\n") << "it came before";
+  });
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, 20s, [&] { return inside; }));
+  }
+  std::jthread renewer([&] { EXPECT_TRUE(server->renew(identity_of(after, "two"))); });
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  std::jthread newcomer([&] {
+    while (!ask_over_tls(port, after)) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::lock_guard lock(mutex);
+    renewed = true;
+    changed.notify_all();
+  });
+  newcomer.join();
+  renewer.join();
+  EXPECT_EQ(server->port(), port);
+}
+
+TEST(HttpServer, RefusesACertificateThatDoesNotFit) {
+  const base::Certified trusted = authority();
+  const base::Certified good = identity_of(trusted, "one");
+  const auto refused =
+      HttpServer::start({.identity = base::Certified{good.certificate, "no key"}}, three_routes());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "cannot serve on 127.0.0.1: its certificate or key does not fit");
+  const auto server = started({.identity = good}, three_routes());
+  EXPECT_FALSE(server->renew({"no certificate", good.key}));
+  EXPECT_TRUE(ask_over_tls(server->port(), trusted)) << "the one before stays in force";
 }
 
 }  // namespace
