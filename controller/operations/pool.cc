@@ -6,23 +6,28 @@ namespace controller {
 
 Pool::Pool(PoolOptions options, std::function<void(const api::Key&)> finished)
     : options_(options), finished_(std::move(finished)) {
-  for (std::size_t i = 0; i < options_.threads; ++i)
-    threads_.emplace_back([this](std::stop_token stop) { work(stop); });
+  for (std::size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 Pool::~Pool() {
   drain(base::Milliseconds(0));
-  for (auto& thread : threads_) thread.request_stop();
+  {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  waiting_changed_.notify_all();
 }
 
 bool Pool::start(Operation operation) {
-  std::lock_guard lock(mutex_);
-  if (stopping_ || waiting_.size() >= options_.waiting_max) return false;
-  if (!running_.try_emplace(operation.uid, operation.name, operation.finishes, std::stop_source())
-           .second)
-    return false;
-  waiting_.push_back(std::move(operation));
-  changed_.notify_all();
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_ || waiting_.size() >= options_.waiting_max) return false;
+    if (!running_.try_emplace(operation.uid, operation.name, operation.finishes, std::stop_source())
+             .second)
+      return false;
+    waiting_.push_back(std::move(operation));
+  }
+  waiting_changed_.notify_one();
   return true;
 }
 
@@ -45,13 +50,15 @@ void Pool::drain(base::Milliseconds grace) {
   waiting_.clear();
   for (auto& [uid, running] : running_)
     if (!running.finishes) running.stop.request_stop();
-  changed_.wait_for(lock, grace, [this] { return active_ == 0; });
+  idle_.wait_for(lock, grace, [this] { return active_ == 0; });
   for (auto& [uid, running] : running_) running.stop.request_stop();
 }
 
-void Pool::work(std::stop_token stop) {
+void Pool::work() {
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return !waiting_.empty(); })) {
+  for (;;) {
+    waiting_changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
+    if (ended_) return;
     Operation operation = std::move(waiting_.front());
     waiting_.pop_front();
     ++active_;
@@ -64,8 +71,7 @@ void Pool::work(std::stop_token stop) {
     finished_(operation.key);
     lock.lock();
     // Only now: whoever waits for the last one finds its key told.
-    --active_;
-    changed_.notify_all();
+    if (--active_ == 0) idle_.notify_all();
   }
 }
 

@@ -38,16 +38,18 @@ class Pool final : public Operations {
     bool finishes;
     std::stop_source stop;
   };
-  void work(std::stop_token stop);
+  void work();
 
   const PoolOptions options_;
   const std::function<void(const api::Key&)> finished_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  std::condition_variable waiting_changed_;  // For the threads: each Operation wakes one.
+  std::condition_variable idle_;             // For who drains.
   std::deque<Operation> waiting_;
   std::map<std::string, Running> running_;  // By UID; the waiting ones too.
   std::size_t active_ = 0;
-  bool stopping_ = false;
+  bool stopping_ = false;  // Nothing more is taken.
+  bool ended_ = false;     // The threads go.
   std::vector<std::jthread> threads_;
 };
 

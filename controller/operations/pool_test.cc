@@ -1,6 +1,7 @@
 #include "controller/operations/pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <latch>
@@ -27,6 +28,28 @@ TEST(Pool, RunsOneOperationPerSandboxAndReportsItsEnd) {
   go.count_down();
   ended.wait();
   EXPECT_EQ(pool.running("u1"), std::nullopt);
+}
+
+long times_that_threads_slept() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+TEST(Pool, WakesOneThreadForEachOperation) {
+  constexpr int kOperations = 200;
+  constexpr std::size_t kThreads = 64;
+  Pool pool({.threads = kThreads}, [](const api::Key&) {});
+  const auto run_one = [&] {
+    std::latch ended(1);
+    ASSERT_TRUE(pool.start(operation("u1", [&](std::stop_token) { ended.count_down(); })));
+    ended.wait();
+    while (pool.size() > 0) std::this_thread::yield();
+  };
+  run_one();  // The threads are there by then, most of them asleep.
+  const long before = times_that_threads_slept();
+  for (int i = 0; i < kOperations; ++i) run_one();
+  EXPECT_LT(times_that_threads_slept() - before, long{kOperations} * kThreads / 4);
 }
 
 TEST(Pool, RefusesWhenItIsFull) {

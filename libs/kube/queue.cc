@@ -5,8 +5,8 @@
 namespace kube {
 namespace {
 
-// A worker that waits for a delayed key looks at the clock again at least this often, so that a
-// clock that is moved by hand is noticed as well.
+// The worker on watch looks at the clock again at least this often, so that a clock that is moved
+// by hand is noticed as well.
 constexpr base::Milliseconds kWaitMax{1'000};
 
 }  // namespace
@@ -15,34 +15,46 @@ Queue::Queue(const base::Clock& clock, QueueOptions options) : clock_(clock), op
 
 void Queue::add(const api::Key& key) {
   std::lock_guard lock(mutex_);
-  add_ready(key);
+  if (add_ready(key)) wake_one();
 }
 
 void Queue::add_after(const api::Key& key, base::Milliseconds delay_for) {
   std::lock_guard lock(mutex_);
-  if (delay_for <= base::Milliseconds(0)) return add_ready(key);
-  delay(key, clock_.now() + delay_for);
+  if (delay_for > base::Milliseconds(0)) return delay(key, clock_.now() + delay_for);
+  if (add_ready(key)) wake_one();
 }
 
-void Queue::add_ready(const api::Key& key) {
+// False: it is ready already, or held back.
+bool Queue::add_ready(const api::Key& key) {
   if (in_work_.contains(key)) {
     again_.insert(key);
-    return;
+    return false;
   }
-  if (!waiting_.emplace(key, clock_.now()).second) return;
+  if (!waiting_.emplace(key, clock_.now()).second) return false;
   ready_.emplace(order_++, key);
   ++adds_;
-  changed_.notify_one();
+  return true;
+}
+
+// Each ready key has a sleeper that was called for it, or else the one on watch.
+void Queue::wake_one() {
+  called_.notify_one();
+  if (ready_.size() > asleep_) watch_ends_.notify_one();
 }
 
 void Queue::delay(const api::Key& key, base::Moment due) {
-  if (const auto old = due_.find(key); old != due_.end()) {
-    if (old->second <= due) return;
-    delayed_.erase({old->second, key});
-  }
+  if (const auto old = due_.find(key); old != due_.end() && old->second <= due) return;
+  undelay(key);
   due_[key] = due;
   delayed_.emplace(due, key);
-  changed_.notify_one();
+  if (delayed_.begin()->first == due) watch_ends_.notify_one();
+}
+
+void Queue::undelay(const api::Key& key) {
+  const auto old = due_.find(key);
+  if (old == due_.end()) return;
+  delayed_.erase({old->second, key});
+  due_.erase(old);
 }
 
 void Queue::promote_due() {
@@ -51,7 +63,7 @@ void Queue::promote_due() {
     const api::Key key = delayed_.begin()->second;
     delayed_.erase(delayed_.begin());
     due_.erase(key);
-    add_ready(key);
+    if (add_ready(key)) wake_one();
   }
 }
 
@@ -75,11 +87,26 @@ std::optional<api::Key> Queue::try_next() {
 std::optional<api::Key> Queue::next(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    if (auto key = take()) return key;
-    auto wait = kWaitMax;
-    if (!delayed_.empty()) wait = std::min(wait, delayed_.begin()->first - clock_.now());
-    changed_.wait_for(lock, stop, wait, [this] { return !ready_.empty(); });
+    if (auto key = take()) {
+      if (!watched_) called_.notify_one();
+      return key;
+    }
+    if (watched_) {
+      ++asleep_;
+      called_.wait(lock, stop, [this] { return !ready_.empty() || !watched_; });
+      --asleep_;
+      continue;
+    }
+    const base::Moment now = clock_.now();
+    base::Moment until = now + kWaitMax;
+    if (!delayed_.empty()) until = std::min(until, delayed_.begin()->first);
+    watched_ = true;
+    watch_ends_.wait_for(lock, stop, until - now, [&] {
+      return !ready_.empty() || (!delayed_.empty() && delayed_.begin()->first < until);
+    });
+    watched_ = false;
   }
+  if (!watched_) called_.notify_one();
   return std::nullopt;
 }
 
@@ -94,8 +121,14 @@ void Queue::done(const api::Key& key, const Requeue& requeue) {
                                        options_.backoff_min * (std::int64_t{1} << failures)));
   } else {
     failures_.erase(key);
-    if (requeue.after) delay(key, clock_.now() + *requeue.after);
+    if (requeue.after && *requeue.after > base::Milliseconds(0)) {
+      delay(key, clock_.now() + *requeue.after);
+    } else if (requeue.after) {
+      undelay(key);  // The earliest counts.
+      again_.insert(key);
+    }
   }
+  // Nobody is woken for it: who was at work comes back for the next key.
   if (again_.erase(key) > 0) add_ready(key);
 }
 

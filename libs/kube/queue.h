@@ -50,6 +50,7 @@ class Queue {
   std::optional<api::Key> next(std::stop_token stop);
   // The same without waiting.
   std::optional<api::Key> try_next();
+  // Called by whoever took it, who then comes for the next one.
   void done(const api::Key& key, const Requeue& requeue);
 
   // When the earliest delayed key becomes ready; nothing when none is delayed.
@@ -59,15 +60,22 @@ class Queue {
   base::Milliseconds waited(const api::Key& key) const;
 
  private:
-  void add_ready(const api::Key& key);
+  bool add_ready(const api::Key& key);
+  void wake_one();
   void delay(const api::Key& key, base::Moment due);
+  void undelay(const api::Key& key);
   void promote_due();
   std::optional<api::Key> take();
 
   const base::Clock& clock_;
   const QueueOptions options_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  // Of the workers without a key one keeps watch over the delayed ones; the others sleep until
+  // there is a key for them, or until the watch is theirs.
+  bool watched_ = false;
+  std::size_t asleep_ = 0;
+  std::condition_variable_any called_;                  // The sleepers.
+  std::condition_variable_any watch_ends_;              // The one on watch.
   std::map<std::uint64_t, api::Key> ready_;             // In the order of their coming.
   std::map<api::Key, base::Moment> waiting_;            // The same keys, and since when.
   std::map<api::Key, base::Moment> in_work_;            // Since when.

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <semaphore>
 #include <thread>
+#include <vector>
 
 #include "libs/base/testing/fake_clock.h"
 
@@ -87,6 +91,17 @@ TEST_F(QueueTest, TakesTheEarliestOfSeveralDelays) {
   EXPECT_EQ(queue_.try_next(), std::nullopt);
 }
 
+TEST_F(QueueTest, LooksAgainAtOnceAndNotOnceMoreForALaterDelay) {
+  queue_.add_after(kA, 1s);
+  queue_.add(kA);
+  ASSERT_EQ(queue_.try_next(), kA);
+  queue_.done(kA, {.after = 0ms});
+  ASSERT_EQ(queue_.try_next(), kA);
+  queue_.done(kA, {});
+  clock_.advance(1min);
+  EXPECT_EQ(queue_.try_next(), std::nullopt);
+}
+
 TEST_F(QueueTest, TellsHowLongAKeyWaited) {
   queue_.add(kA);
   clock_.advance(250ms);
@@ -111,6 +126,75 @@ TEST(Queue, WakesAWorkerAndLetsItGoWhenStopped) {
   }
   EXPECT_EQ(first, kA);
   EXPECT_EQ(last, std::nullopt);
+}
+
+// Workers of a queue in real time that pass on what they take.
+class Workers {
+ public:
+  explicit Workers(int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this](std::stop_token stop) {
+        while (const auto key = queue_.next(stop)) {
+          queue_.done(*key, {});
+          std::lock_guard lock(mutex_);
+          ++taken_;
+          changed_.notify_all();
+        }
+      });
+  }
+  Queue& queue() { return queue_; }
+  bool reach(int taken, base::Milliseconds within) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, within, [&] { return taken_ >= taken; });
+  }
+
+ private:
+  base::SystemClock clock_;
+  Queue queue_{clock_};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int taken_ = 0;
+  std::vector<std::jthread> threads_;
+};
+
+TEST(Queue, NoticesAShortDelayWhileEveryWorkerIsIdle) {
+  for (const int count : {1, 4}) {
+    Workers workers(count);
+    workers.queue().add_after(kB, 1h);
+    for (int round = 1; round <= 20; ++round) {
+      workers.queue().add_after(kA, 5ms);
+      ASSERT_TRUE(workers.reach(round, 600ms)) << "round " << round << " of " << count;
+    }
+  }
+}
+
+TEST(Queue, HasAWorkerForEachKeyOfABurst) {
+  constexpr std::size_t kKeys = 8;
+  constexpr int kRounds = 200;
+  base::SystemClock clock;
+  Queue queue(clock);
+  std::counting_semaphore<> let_go(0);
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < kKeys; ++i)
+    threads.emplace_back([&](std::stop_token stop) {
+      while (const auto key = queue.next(stop)) {
+        let_go.acquire();
+        queue.done(*key, {});
+      }
+    });
+  const auto becomes = [&](std::size_t in_work) {
+    const auto limit = clock.now() + 30s;
+    while (queue.stats().in_work != in_work && clock.now() < limit) std::this_thread::yield();
+    return queue.stats().in_work == in_work;
+  };
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    for (std::size_t key = 0; key < kKeys; ++key)
+      queue.add_after({"default", std::to_string(key)}, base::Milliseconds(key % 2));
+    EXPECT_TRUE(becomes(kKeys)) << "a key waits although a worker is idle";
+    let_go.release(kKeys);
+    EXPECT_TRUE(becomes(0));
+  }
+  let_go.release(kKeys);  // Of a round that failed.
 }
 
 }  // namespace
