@@ -64,7 +64,8 @@ base::Result<std::unique_ptr<net::HttpServer>> serve(const Options& options,
       {.address = address.host, .port = address.port},
       net::route({{"GET", "/metrics",
                    [&registry](const net::ServedRequest&) {
-                     return net::Answer{200, registry.expose(), std::string(metrics::kContentType)};
+                     return net::ServedAnswer{200, registry.expose(),
+                                              std::string(metrics::kContentType)};
                    }},
                   {"GET", "/healthz", net::probe([] { return std::string(); })},
                   {"GET", "/readyz", net::probe(std::move(trouble))}}));

@@ -46,29 +46,9 @@ Json object_of(const api::Key& key, const Regarding& regarding, const api::Event
 
 }  // namespace
 
-bool EventBook::take(Bucket& bucket, int burst, Milliseconds refill, Moment now) {
-  const double grown =
-      static_cast<double>((now - bucket.at).count()) / static_cast<double>(refill.count());
-  bucket = {std::min<double>(burst, bucket.tokens + grown), now};
-  if (bucket.tokens < 1) return false;
-  bucket.tokens -= 1;
-  return true;
-}
-
 bool EventBook::may_write(const Regarding& regarding, Moment now) {
-  if (buckets_.size() >= kRegardingKept && !buckets_.contains(regarding.uid)) {
-    // Who has been quiet for long enough has all its tokens again, and need not be remembered.
-    std::erase_if(buckets_, [&](const auto& each) {
-      return now - each.second.at >= settings_.each_refill * settings_.each_burst;
-    });
-    if (buckets_.size() >= kRegardingKept) return false;
-  }
-  if (!all_) all_ = Bucket{static_cast<double>(settings_.all_burst), now};
-  Bucket& own =
-      buckets_.try_emplace(regarding.uid, Bucket{static_cast<double>(settings_.each_burst), now})
-          .first->second;
-  return take(own, settings_.each_burst, settings_.each_refill, now) &&
-         take(*all_, settings_.all_burst, settings_.all_refill, now);
+  if (!all_) all_.emplace(settings_.all, now);
+  return each_.take(regarding.uid, now) && all_->take(now);
 }
 
 std::optional<EventWrite> EventBook::record(const Regarding& regarding, const api::Event& event,

@@ -9,6 +9,7 @@
 
 #include "libs/api/resource_store.h"
 #include "libs/base/clock.h"
+#include "libs/base/token_bucket.h"
 #include "libs/kube/resource.h"
 
 // What of many events is written to the API server, and when: pure.
@@ -26,12 +27,8 @@ struct EventSettings {
   // A repeat within this time belongs to the series of the one before.
   base::Milliseconds series_gap{360'000};
   base::Milliseconds refresh{60'000};  // A series that goes on is written again no sooner.
-  // Of one object: so many at once, and one more each `each_refill`.
-  int each_burst = 25;
-  base::Milliseconds each_refill{300'000};
-  // Of all of them together.
-  int all_burst = 200;
-  base::Milliseconds all_refill{100};
+  base::Rate each{25, base::Milliseconds(300'000)};  // Of one object.
+  base::Rate all{200, base::Milliseconds(100)};      // Of all of them together.
 };
 
 inline constexpr std::size_t kEventsKept = 4'096;     // Series that we remember.
@@ -47,7 +44,8 @@ struct EventWrite {
 
 class EventBook {
  public:
-  explicit EventBook(EventSettings settings) : settings_(std::move(settings)) {}
+  explicit EventBook(EventSettings settings)
+      : settings_(std::move(settings)), each_(settings_.each, kRegardingKept) {}
 
   // Nothing: it is counted in its series, or its object has had too many.
   std::optional<EventWrite> record(const Regarding& regarding, const api::Event& event,
@@ -67,21 +65,14 @@ class EventBook {
     base::WallTime last_wall;
     base::Moment last, written;
   };
-  // Tokens that grow back, counted from when it was full.
-  struct Bucket {
-    double tokens;
-    base::Moment at;
-  };
-
   bool may_write(const Regarding& regarding, base::Moment now);
-  static bool take(Bucket& bucket, int burst, base::Milliseconds refill, base::Moment now);
   EventWrite write_series(Series& series, base::Moment now) const;
 
   const EventSettings settings_;
   std::list<Series> series_;  // By last occurrence, eldest first.
   std::map<Same, std::list<Series>::iterator> known_;
-  std::map<std::string, Bucket> buckets_;  // By UID.
-  std::optional<Bucket> all_;
+  base::TokenBuckets each_;  // By UID.
+  std::optional<base::TokenBucket> all_;
   std::uint64_t suppressed_ = 0;
 };
 

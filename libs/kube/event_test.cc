@@ -24,7 +24,7 @@ class EventBookTest : public testing::Test {
     return write && !write->create ? write->body["series"] : Json();
   }
 
-  EventSettings settings_{.instance = "controller-0", .each_burst = 3, .all_burst = 10};
+  EventSettings settings_{.instance = "controller-0", .each = {3, 5min}, .all = {10, 100ms}};
   EventBook book_{settings_};
   base::FakeClock clock_;
 };
@@ -115,21 +115,21 @@ TEST_F(EventBookTest, BoundsWhatOneObjectSaysAndWhatAllSay) {
   for (int number = 0; number < 10; ++number) told += say("u1", number) ? 1 : 0;
   EXPECT_EQ(told, 3);
   EXPECT_EQ(book_.suppressed(), 7u);
-  clock_.advance(settings_.each_refill);
+  clock_.advance(settings_.each.refill);
   EXPECT_TRUE(say("u1", 10));
   EXPECT_FALSE(say("u1", 11));
 
   told = 0;
   for (int number = 0; number < 20; ++number) told += say("v" + std::to_string(number), 0) ? 1 : 0;
   EXPECT_EQ(told, 9);  // One of the ten was u1's.
-  clock_.advance(settings_.all_refill);
+  clock_.advance(settings_.all.refill);
   EXPECT_TRUE(say("w", 0));
   EXPECT_FALSE(say("x", 0));
 }
 
 TEST_F(EventBookTest, RemembersOnlySoMuch) {
   EventSettings generous = settings_;
-  generous.each_burst = generous.all_burst = 1'000'000;
+  generous.each.burst = generous.all.burst = 1'000'000;
   EventBook book(generous);
   const auto say = [&](int number) {
     const std::string name = std::to_string(number);
@@ -141,7 +141,7 @@ TEST_F(EventBookTest, RemembersOnlySoMuch) {
   EXPECT_FALSE(say(0)->create);  // It is known, and now the newest.
   // No more objects are given a voice until some have been quiet.
   EXPECT_EQ(say(kEventsKept), std::nullopt);
-  clock_.advance(generous.each_refill * 1'000'000);
+  clock_.advance(generous.each.refill * 1'000'000);
   EXPECT_TRUE(say(kEventsKept)->create);
 }
 
@@ -182,7 +182,7 @@ TEST(EventRecorder, DropsWhatTheServerWillNotTake) {
 
 TEST(EventRecorder, BoundsItsQueueAndEndsWhileTheServerIsAway) {
   FakeServer server([](const net::Request&) { return net::refused_connection(); });
-  EventRecorder recorder(server.client(), server.clock(), {.all_burst = 10'000});
+  EventRecorder recorder(server.client(), server.clock(), {.all = {10'000, 100ms}});
   for (std::size_t number = 0; number < kEventQueueMax + 10; ++number)
     recorder.record({kSandboxes, {"team-a", "web"}, "u" + std::to_string(number)}, kCreated);
   EXPECT_GE(recorder.stats().dropped, 9u);

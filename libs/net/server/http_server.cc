@@ -86,7 +86,7 @@ std::string client_of(MHD_Connection* connection) {
   return text.data();
 }
 
-MHD_Result send(MHD_Connection* connection, const Answer& answer) {
+MHD_Result send(MHD_Connection* connection, const ServedAnswer& answer) {
   MHD_Response* response = MHD_create_response_from_buffer(
       answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
@@ -133,7 +133,7 @@ struct HttpServer::State {
 
   MHD_Result take(MHD_Connection* connection, Exchange& exchange, const char* data,
                   std::size_t* bytes);
-  Answer answer(const Exchange& exchange) const;
+  ServedAnswer answer(const Exchange& exchange) const;
   base::Result<base::Done> listen();
   base::Result<MHD_Daemon*> serve();
 
@@ -147,7 +147,7 @@ struct HttpServer::State {
                             MHD_ConnectionNotificationCode what);
 };
 
-Answer HttpServer::State::answer(const Exchange& exchange) const {
+ServedAnswer HttpServer::State::answer(const Exchange& exchange) const {
   if (exchange.oversized) return {413, "the body is too large\n"};
   return handler(exchange.request);
 }
@@ -163,7 +163,7 @@ MHD_Result HttpServer::State::take(MHD_Connection* connection, Exchange& exchang
   }
   const int fd = socket_of(connection);
   reaper.exempt(fd);
-  const Answer made = answer(exchange);
+  const ServedAnswer made = answer(exchange);
   reaper.expect(fd);
   return send(connection, made);
 }

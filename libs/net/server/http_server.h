@@ -21,7 +21,7 @@ struct ServedRequest {
   std::string client = {};         // The address that it came from, without the port.
 };
 
-struct Answer {
+struct ServedAnswer {
   int status = 200;
   std::string body = {};
   std::string content_type = "text/plain; charset=utf-8";
@@ -29,7 +29,7 @@ struct Answer {
 };
 
 // Called on the connection's own thread, many at a time; it may block, its connection waits.
-using Handler = std::function<Answer(const ServedRequest&)>;
+using Handler = std::function<ServedAnswer(const ServedRequest&)>;
 
 struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6, a number.

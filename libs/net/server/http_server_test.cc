@@ -77,10 +77,11 @@ std::string get(std::uint16_t port, const std::string& path) {
 }
 
 Handler three_routes() {
-  return route({{"GET", "/metrics", [](const auto&) { return Answer{200, "up 1\n"}; }},
-                {"GET", "/healthz", probe([] { return std::string(); })},
-                {"GET", "/readyz", probe([] { return std::string("the first list is missing"); })},
-                {"POST", "/echo", [](const auto& request) { return Answer{200, request.body}; }}});
+  return route(
+      {{"GET", "/metrics", [](const auto&) { return ServedAnswer{200, "up 1\n"}; }},
+       {"GET", "/healthz", probe([] { return std::string(); })},
+       {"GET", "/readyz", probe([] { return std::string("the first list is missing"); })},
+       {"POST", "/echo", [](const auto& request) { return ServedAnswer{200, request.body}; }}});
 }
 
 std::unique_ptr<HttpServer> started(ServerOptions options, Handler handler) {
@@ -159,7 +160,7 @@ TEST(HttpServer, CutsAClientThatSaysNothing) {
 TEST(HttpServer, CutsAClientThatDoesNotReadItsAnswer) {
   const std::string much(32u << 20, 'x');
   const auto server =
-      started({.patience = 300ms}, [&](const ServedRequest&) { return Answer{200, much}; });
+      started({.patience = 300ms}, [&](const ServedRequest&) { return ServedAnswer{200, much}; });
   Client deaf(server->port());
   ASSERT_TRUE(deaf.say("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
   // It does not read; once cut, what it says comes back as a reset.
@@ -178,7 +179,7 @@ TEST(HttpServer, DoesNotCutAHandlerThatTakesLongerThanThePatience) {
     std::mutex mutex;
     std::unique_lock lock(mutex);
     nobody.wait_for(lock, 500ms);
-    return Answer{200, "late\n"};
+    return ServedAnswer{200, "late\n"};
   });
   EXPECT_THAT(get(server->port(), "/"), EndsWith("late\n"));
 }
@@ -194,7 +195,7 @@ TEST(HttpServer, ServesManyAtATimeAlthoughEachHandlerBlocks) {
     ++here;
     all_here.notify_all();
     const bool met = all_here.wait_for(lock, 20s, [&] { return here == kClients; });
-    return Answer{met ? 200 : 500, "\n"};
+    return ServedAnswer{met ? 200 : 500, "\n"};
   });
   std::atomic<int> good = 0;
   {
@@ -264,9 +265,9 @@ Reply ask_over_tls(std::uint16_t port, const base::Certified& authority) {
 TEST(HttpServer, TellsWhoAsksOverTls) {
   const base::Certified trusted = authority();
   const auto server = started({.identity = identity_of(trusted, "one")}, [](const auto& request) {
-    return Answer{.status = 429,
-                  .body = request.client + " " + request.authorization,
-                  .retry_after = base::Seconds(7)};
+    return ServedAnswer{.status = 429,
+                        .body = request.client + " " + request.authorization,
+                        .retry_after = base::Seconds(7)};
   });
   const auto reply = ask_over_tls(server->port(), trusted);
   ASSERT_TRUE(reply) << reply.error().message;
@@ -283,10 +284,10 @@ TEST(HttpServer, RenewsItsCertificateWithoutRefusingAnybody) {
   bool inside = false, renewed = false;
   const auto server = started({.identity = identity_of(before, "one")}, [&](const auto&) {
     std::unique_lock lock(mutex);
-    if (std::exchange(inside, true)) return Answer{200, "at once\n"};
+    if (std::exchange(inside, true)) return ServedAnswer{200, "at once\n"};
     changed.notify_all();
     changed.wait_for(lock, 10s, [&] { return renewed; });
-    return Answer{200, "served\n"};
+    return ServedAnswer{200, "served\n"};
   });
   const std::uint16_t port = server->port();
   std::jthread under_way([&] {

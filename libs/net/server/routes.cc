@@ -3,7 +3,7 @@
 namespace net {
 
 Handler route(std::vector<Route> routes) {
-  return [routes = std::move(routes)](const ServedRequest& request) -> Answer {
+  return [routes = std::move(routes)](const ServedRequest& request) -> ServedAnswer {
     bool path_known = false;
     for (const auto& route : routes) {
       if (route.path != request.path) continue;
@@ -16,7 +16,7 @@ Handler route(std::vector<Route> routes) {
 }
 
 Handler probe(std::function<std::string()> trouble) {
-  return [trouble = std::move(trouble)](const ServedRequest&) -> Answer {
+  return [trouble = std::move(trouble)](const ServedRequest&) -> ServedAnswer {
     const std::string what = trouble();
     if (what.empty()) return {200, "ok\n"};
     return {503, what + "\n"};

@@ -1,0 +1,80 @@
+#include "controller/attach/admission.h"
+
+#include "libs/api/reasons.h"
+
+namespace controller {
+namespace {
+
+constexpr base::Milliseconds kAskAgain{1'000};
+
+Refused not_ready(const api::Sandbox& sandbox, const std::string& name) {
+  const api::Condition* ready = api::find_condition(sandbox.status, api::condition::kReady);
+  std::string why = name + " is not ready";
+  if (ready && !ready->reason.empty()) why += ": " + ready->reason;
+  if (ready && !ready->message.empty()) why += ", " + ready->message;
+  return {NoEntry::kNotReady, why, kAskAgain};
+}
+
+}  // namespace
+
+std::string_view to_word(NoEntry reason) {
+  switch (reason) {
+    case NoEntry::kInvalid:
+      return "Invalid";
+    case NoEntry::kDenied:
+      return "Denied";
+    case NoEntry::kNotFound:
+      return "NotFound";
+    case NoEntry::kPaused:
+      return "Paused";
+    case NoEntry::kEnded:
+      return "Ended";
+    case NoEntry::kNotReady:
+      return "NotReady";
+    case NoEntry::kRateLimited:
+      return "RateLimited";
+    case NoEntry::kUnavailable:
+      return "Unavailable";
+  }
+  return "Unavailable";
+}
+
+int http_status_of(NoEntry reason) {
+  switch (reason) {
+    case NoEntry::kInvalid:
+      return 400;
+    case NoEntry::kDenied:
+      return 403;
+    case NoEntry::kNotFound:
+      return 404;
+    case NoEntry::kPaused:
+      return 409;
+    case NoEntry::kEnded:
+      return 410;
+    case NoEntry::kRateLimited:
+      return 429;
+    case NoEntry::kNotReady:
+    case NoEntry::kUnavailable:
+      return 503;
+  }
+  return 503;
+}
+
+std::variant<Admitted, Refused> judge(const api::Sandbox* sandbox, const api::Key& asked) {
+  const std::string name = "Sandbox " + api::to_text(asked);
+  if (!sandbox) return Refused{NoEntry::kNotFound, "there is no " + name};
+  if (sandbox->deleting()) return Refused{NoEntry::kEnded, name + " is being deleted"};
+  if (sandbox->status.ended_by != api::EndedBy::kNobody ||
+      sandbox->spec.desired_state == api::DesiredState::kTerminated)
+    return Refused{NoEntry::kEnded, name + " has ended for good: create another"};
+  if (sandbox->spec.desired_state == api::DesiredState::kPaused)
+    return Refused{NoEntry::kPaused, name + " is paused: set spec.desiredState to Running"};
+  const api::Condition* ready = api::find_condition(sandbox->status, api::condition::kReady);
+  const bool is_ready = ready && ready->status == "True" && !sandbox->status.sandbox_id.empty() &&
+                        sandbox->status.run > 0 &&
+                        sandbox->status.paused_by == api::PausedBy::kNobody;
+  if (!is_ready) return not_ready(*sandbox, name);
+  return Admitted{};
+}
+
+}  // namespace controller

@@ -1,0 +1,150 @@
+#include "controller/attach/service.h"
+
+#include "libs/base/json.h"
+#include "libs/base/log.h"
+#include "libs/base/strings.h"
+#include "libs/base/time.h"
+#include "libs/wire/token.h"
+
+namespace controller {
+namespace {
+
+using base::ErrorCode;
+using base::Json;
+
+constexpr std::size_t kWaysMax = 8'192;
+constexpr base::Seconds kWayRemembered{60};
+constexpr std::string_view kBearer = "Bearer ";
+constexpr std::size_t kNameBytesMax = 253;  // Of any object.
+
+NoEntry reason_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalid:
+      return NoEntry::kInvalid;
+    case ErrorCode::kDenied:
+      return NoEntry::kDenied;
+    case ErrorCode::kNotFound:
+      return NoEntry::kNotFound;
+    case ErrorCode::kRateLimited:
+      return NoEntry::kRateLimited;
+    default:
+      return NoEntry::kUnavailable;
+  }
+}
+
+Refused refused(const base::Error& error) {
+  return {reason_of(error.code), error.message, error.retry_after};
+}
+
+std::string token_of(const net::ServedRequest& request) {
+  const std::string_view told = request.authorization;
+  const bool bearer = base::equal_ignoring_case(told.substr(0, kBearer.size()), kBearer);
+  return bearer ? std::string(base::trim(told.substr(kBearer.size()))) : std::string();
+}
+
+base::Result<api::Key> sandbox_asked(const std::string& body) {
+  const auto asked = base::parse_json(body);
+  if (!asked || !asked->is_object())
+    return base::error(ErrorCode::kInvalid, "the body must be a JSON object");
+  const auto part = [&](const char* key) -> base::Result<std::string> {
+    const auto text = base::text_at(*asked, key);
+    if (!text || text->empty() || text->size() > kNameBytesMax)
+      return base::error(ErrorCode::kInvalid, "\"", key, "\" must be a text of 1 to ",
+                         std::to_string(kNameBytesMax), " bytes");
+    return *text;
+  };
+  TRY(std::string space, part("namespace"));
+  TRY(std::string name, part("name"));
+  return api::Key{std::move(space), std::move(name)};
+}
+
+net::ServedAnswer json(int status, const Json& body) {
+  return {.status = status, .body = base::to_text(body) + "\n", .content_type = "application/json"};
+}
+
+net::ServedAnswer answer_of(const Refused& refused) {
+  net::ServedAnswer answer =
+      json(http_status_of(refused.reason),
+           {{"reason", to_word(refused.reason)}, {"message", refused.message}});
+  if (refused.retry_after)
+    answer.retry_after = std::chrono::ceil<base::Seconds>(*refused.retry_after);
+  return answer;
+}
+
+}  // namespace
+
+AttachService::AttachService(Parts parts, std::string fleet_key, WayTo way_to)
+    : parts_(parts),
+      fleet_key_(std::move(fleet_key)),
+      way_to_(std::move(way_to)),
+      ways_(kWaysMax) {}
+
+net::ServedAnswer AttachService::answer(const net::ServedRequest& request) {
+  const Outcome outcome = attend(request);
+  note(request, outcome);
+  if (const auto* given = std::get_if<Json>(&outcome.reply)) return json(200, *given);
+  return answer_of(std::get<Refused>(outcome.reply));
+}
+
+AttachService::Outcome AttachService::attend(const net::ServedRequest& request) {
+  const auto key = sandbox_asked(request.body);
+  if (!key) return {{}, {}, refused(key.error())};
+  const auto caller = parts_.access.admit(request.client, token_of(request), *key, {});
+  if (!caller) return {{}, *key, refused(caller.error())};
+  const auto sandbox = parts_.store.find_sandbox(*key);
+  const auto verdict = judge(sandbox.get(), *key);
+  if (const auto* refusal = std::get_if<Refused>(&verdict)) return {caller->name, *key, *refusal};
+  auto way = way_to(*sandbox);
+  if (!way) return {caller->name, *key, refused({ErrorCode::kUnavailable, way.error().message})};
+  return {caller->name, *key, reply_of({*sandbox, caller->name, *std::move(way)})};
+}
+
+base::Result<envd::Route> AttachService::way_to(const api::Sandbox& sandbox) {
+  const Run run{sandbox.metadata.uid, sandbox.status.epoch, sandbox.status.run};
+  {
+    std::lock_guard lock(mutex_);
+    if (auto known = ways_.find(run, parts_.clock.now())) return *std::move(known);
+  }
+  TRY(auto way, way_to_(sandbox, {}));
+  std::lock_guard lock(mutex_);
+  ways_.put(run, way, parts_.clock.now() + kWayRemembered);
+  return way;
+}
+
+Json AttachService::reply_of(const Attached& attached) const {
+  const api::Sandbox& sandbox = attached.sandbox;
+  const api::SandboxStatus& status = sandbox.status;
+  const wire::Claims claims{.kind = wire::TokenKind::kAttach,
+                            .uid = sandbox.metadata.uid,
+                            .epoch = status.epoch,
+                            .run = status.run,
+                            .subject = attached.subject,
+                            .issued = parts_.clock.wall(),
+                            .expires = parts_.clock.wall() + kAttachTokenLife};
+  const std::string key = wire::derive_key(fleet_key_, claims.kind, claims.uid, claims.epoch);
+  Json headers = Json::object();
+  for (const net::Header& header : attached.way.headers.all()) headers[header.name] = header.value;
+  return {{"namespace", sandbox.metadata.key.space},
+          {"name", sandbox.metadata.key.name},
+          {"uid", claims.uid},
+          {"epoch", claims.epoch},
+          {"incarnation", status.incarnation},
+          {"run", claims.run},
+          {"sandboxID", status.sandbox_id},
+          {"endpoint", {{"url", attached.way.url}, {"headers", std::move(headers)}}},
+          {"token", wire::sign(claims, key)},
+          {"expires", base::to_rfc3339(claims.expires)}};
+}
+
+void AttachService::note(const net::ServedRequest& request, const Outcome& outcome) {
+  const auto* refusal = std::get_if<Refused>(&outcome.reply);
+  const std::string result(refusal ? to_word(refusal->reason) : "Attached");
+  parts_.registry.counter("sandfleet_attach_requests_total", {result}).add();
+  base::log::info("attach", {{"sandbox", base::on_one_line(api::to_text(outcome.sandbox))},
+                             {"caller", base::on_one_line(outcome.caller)},
+                             {"client", request.client},
+                             {"result", result},
+                             {"why", refusal ? base::on_one_line(refusal->message) : ""}});
+}
+
+}  // namespace controller

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <tuple>
+
+#include "controller/attach/access.h"
+#include "controller/attach/admission.h"
+#include "libs/api/resource_store.h"
+#include "libs/envd/sandbox.h"
+#include "libs/metrics/registry.h"
+#include "libs/net/server/http_server.h"
+
+namespace controller {
+
+// How long an attach token opens its executor.
+inline constexpr base::Seconds kAttachTokenLife{900};
+inline constexpr std::string_view kAttachPath = "/v1/attach";
+
+// What agentd asks, on behalf of a harness: which executor, where, and a token for it.
+//
+//   POST /v1/attach   Authorization: Bearer <the harness's token, for kAttachAudience>
+//   {"namespace": "team-a", "name": "box"}
+//   200 {"namespace", "name", "uid", "epoch", "incarnation", "run", "sandboxID", "endpoint":
+//   {"url",
+//        "headers": {}}, "token", "expires"}
+//   else {"reason": <NoEntry>, "message"}, with Retry-After where asking again may help
+//
+// Access is judged before existence, so that nobody learns the names of what they may not open.
+// Every decision is logged, and nothing of a token is. Safe to ask from many threads.
+class AttachService {
+ public:
+  // Where the executor of a Sandbox is reached, with the headers that every request there carries.
+  using WayTo = std::function<base::Result<envd::Route>(const api::Sandbox&, std::stop_token)>;
+
+  struct Parts {
+    const api::ResourceStore& store;
+    Access& access;
+    const base::Clock& clock;
+    metrics::Registry& registry;
+  };
+  AttachService(Parts parts, std::string fleet_key, WayTo way_to);
+
+  net::ServedAnswer answer(const net::ServedRequest& request);
+
+ private:
+  struct Attached {
+    const api::Sandbox& sandbox;
+    std::string subject;
+    envd::Route way;
+  };
+  struct Outcome {
+    std::string caller;
+    api::Key sandbox;
+    std::variant<base::Json, Refused> reply;
+  };
+
+  Outcome attend(const net::ServedRequest& request);
+  base::Result<envd::Route> way_to(const api::Sandbox& sandbox);
+  base::Json reply_of(const Attached& attached) const;
+  void note(const net::ServedRequest& request, const Outcome& outcome);
+
+  using Run = std::tuple<std::string, std::int64_t, std::int64_t>;  // UID, epoch, run.
+
+  const Parts parts_;
+  const std::string fleet_key_;
+  const WayTo way_to_;
+  std::mutex mutex_;
+  ExpiringMap<Run, envd::Route> ways_;
+};
+
+}  // namespace controller

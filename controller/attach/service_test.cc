@@ -1,0 +1,226 @@
+#include "controller/attach/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "libs/api/reasons.h"
+#include "libs/base/testing/fake_clock.h"
+#include "libs/base/time.h"
+#include "libs/wire/token.h"
+
+namespace controller {
+namespace {
+
+using base::ErrorCode;
+using base::Json;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kFleetKey(32, 'k');
+
+// One Sandbox, in memory; nothing may be written.
+class OneSandbox final : public api::ResourceStore {
+ public:
+  OneSandbox() {
+    sandbox.metadata.key = {"team-a", "box"};
+    sandbox.metadata.uid = "u1";
+    sandbox.status.sandbox_id = "i1";
+    sandbox.status.epoch = 2;
+    sandbox.status.incarnation = 3;
+    sandbox.status.run = 4;
+    api::set_condition(sandbox.status.conditions,
+                       {std::string(api::condition::kReady), "True", "Ready", ""});
+  }
+  api::Sandbox sandbox;
+
+  std::shared_ptr<const api::Sandbox> find_sandbox(const api::Key& key) const override {
+    return key == sandbox.metadata.key ? std::make_shared<api::Sandbox>(sandbox) : nullptr;
+  }
+  std::vector<std::shared_ptr<const api::Sandbox>> sandboxes() const override { return {}; }
+  std::shared_ptr<const api::SandboxProvider> find_provider(const std::string&) const override {
+    return nullptr;
+  }
+  std::vector<std::shared_ptr<const api::SandboxProvider>> providers() const override { return {}; }
+  base::Result<std::optional<api::Sandbox>> get_sandbox(const api::Key&) override { return no(); }
+  base::Result<std::string> get_secret(const api::Key&, const std::string&) override {
+    return no();
+  }
+  base::Result<api::Sandbox> update_metadata(const api::Key&, const api::Expected&,
+                                             const std::map<std::string, std::string>&,
+                                             const std::vector<std::string>&) override {
+    return no();
+  }
+  base::Result<api::Sandbox> update_status(const api::Key&, const api::Expected&,
+                                           const api::SandboxStatus&) override {
+    return no();
+  }
+  base::Result<api::Sandbox> bind(const api::Key&, const std::string&, const api::Attempt&,
+                                  const api::SandboxStatus&) override {
+    return no();
+  }
+  base::Result<api::SandboxProvider> update_provider_status(const std::string&,
+                                                            const api::Expected&,
+                                                            const api::ProviderStatus&) override {
+    return no();
+  }
+  base::Result<base::Done> delete_sandbox(const api::Key&, const std::string&) override {
+    return no();
+  }
+  void record_event(const api::Sandbox&, const api::Event&) override {}
+  base::Result<base::Done> add_release(const Release&) override { return no(); }
+  base::Result<std::vector<Release>> releases(const std::string&) override { return no(); }
+  base::Result<base::Done> remove_release(const std::string&, const std::string&) override {
+    return no();
+  }
+  base::Result<base::Done> keep_way_in(const api::Key&, const std::string&, const WayIn&) override {
+    return no();
+  }
+  base::Result<std::optional<WayIn>> kept_way_in(const std::string&) override { return no(); }
+  void on_sandbox_change(std::function<void(const api::Key&)>) override {}
+  void on_provider_change(std::function<void(const std::string&)>) override {}
+  std::string fleet_id() const override { return "fleet"; }
+  base::Result<std::string> fleet_key() override { return kFleetKey; }
+
+ private:
+  static base::Error no() { return {ErrorCode::kUnavailable, "not asked for"}; }
+};
+
+struct Bearer final : Reviewer {
+  base::Result<Caller> identify(const std::string& token, std::stop_token) override {
+    if (token == "away") return base::Error{ErrorCode::kUnavailable, "the API server is away"};
+    if (token != "c4n4ry") return base::Error{ErrorCode::kDenied, "the token is not valid"};
+    return Caller{.name = "harness"};
+  }
+  base::Result<base::Done> allow(const Caller&, const api::Key& key, std::stop_token) override {
+    if (key.space != "team-a") return base::Error{ErrorCode::kDenied, "harness may not"};
+    return base::Done{};
+  }
+};
+
+class AttachServiceTest : public testing::Test {
+ protected:
+  net::ServedAnswer post(const std::string& body,
+                         const std::string& authorization = "Bearer c4n4ry") {
+    return service_.answer({.method = "POST",
+                            .path = std::string(kAttachPath),
+                            .body = body,
+                            .authorization = authorization,
+                            .client = "10.0.0.1"});
+  }
+  // "403 Denied"
+  std::string refusal(const std::string& body, const std::string& authorization = "Bearer c4n4ry") {
+    const auto answer = post(body, authorization);
+    return std::to_string(answer.status) + " " +
+           Json::parse(answer.body).value("reason", "no reason");
+  }
+
+  base::FakeClock clock_;
+  OneSandbox store_;
+  Bearer reviewer_;
+  Access access_{reviewer_, clock_};
+  metrics::Registry registry_{{{metrics::Kind::kCounter,
+                                "sandfleet_attach_requests_total",
+                                "Requests for a way in, by what came of them.",
+                                {"result"}}}};
+  int ways_asked_ = 0;
+  std::optional<base::Error> no_way_;
+  AttachService service_{{store_, access_, clock_, registry_},
+                         kFleetKey,
+                         [this](const api::Sandbox&, std::stop_token) -> base::Result<envd::Route> {
+                           ++ways_asked_;
+                           if (no_way_) return *no_way_;
+                           return envd::Route{"https://24984-i1.example.dev",
+                                              {{"E2b-Traffic-Access-Token", "t"}}};
+                         }};
+};
+
+constexpr const char* kBox = R"({"namespace":"team-a","name":"box"})";
+
+TEST_F(AttachServiceTest, GivesTheWayInAndATokenForThisRunAlone) {
+  const auto answer = post(kBox);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.content_type, "application/json");
+  Json told = Json::parse(answer.body);
+  const auto token = told["token"].get<std::string>();
+  const auto claims =
+      wire::verify(token, wire::TokenKind::kAttach,
+                   wire::derive_key(kFleetKey, wire::TokenKind::kAttach, "u1", 2), clock_.wall());
+  ASSERT_TRUE(claims) << claims.error().message;
+  EXPECT_EQ(claims->uid, "u1");
+  EXPECT_EQ(claims->epoch, 2);
+  EXPECT_EQ(claims->run, 4);
+  EXPECT_EQ(claims->subject, "harness");
+  EXPECT_EQ(claims->expires - claims->issued, kAttachTokenLife);
+  told.erase("token");
+  EXPECT_EQ(told, (Json{{"namespace", "team-a"},
+                        {"name", "box"},
+                        {"uid", "u1"},
+                        {"epoch", 2},
+                        {"incarnation", 3},
+                        {"run", 4},
+                        {"sandboxID", "i1"},
+                        {"endpoint",
+                         {{"url", "https://24984-i1.example.dev"},
+                          {"headers", {{"E2b-Traffic-Access-Token", "t"}}}}},
+                        {"expires", base::to_rfc3339(clock_.wall() + kAttachTokenLife)}}));
+}
+
+TEST_F(AttachServiceTest, RefusesInWordsThatCallersActOn) {
+  EXPECT_EQ(refusal("nonsense"), "400 Invalid");
+  EXPECT_EQ(refusal("[]"), "400 Invalid");
+  EXPECT_EQ(refusal(R"({"namespace":"team-a"})"), "400 Invalid");
+  EXPECT_EQ(refusal(R"({"namespace":"","name":"box"})"), "400 Invalid");
+  EXPECT_EQ(refusal(R"({"namespace":"team-a","name":")" + std::string(254, 'x') + "\"}"),
+            "400 Invalid");
+  EXPECT_EQ(refusal(kBox, ""), "403 Denied");
+  EXPECT_EQ(refusal(kBox, "Basic c4n4ry"), "403 Denied");
+  EXPECT_EQ(refusal(kBox, "Bearer other"), "403 Denied");
+  EXPECT_EQ(refusal(kBox, "Bearer away"), "503 Unavailable");
+  EXPECT_EQ(refusal(R"({"namespace":"team-a","name":"none"})"), "404 NotFound");
+  EXPECT_EQ(refusal(R"({"namespace":"team-b","name":"none"})"), "403 Denied")
+      << "who may not attach does not learn what is there";
+  store_.sandbox.spec.desired_state = api::DesiredState::kPaused;
+  EXPECT_EQ(refusal(kBox), "409 Paused");
+  EXPECT_EQ(registry_.counter("sandfleet_attach_requests_total", {"Denied"}).value(), 4);
+}
+
+TEST_F(AttachServiceTest, AsksForTheWayOncePerRun) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(post(kBox).status, 200);
+  EXPECT_EQ(ways_asked_, 1);
+  ++store_.sandbox.status.run;
+  EXPECT_EQ(post(kBox).status, 200);
+  EXPECT_EQ(ways_asked_, 2);
+  clock_.advance(base::Seconds(61));
+  EXPECT_EQ(post(kBox).status, 200);
+  EXPECT_EQ(ways_asked_, 3);
+}
+
+TEST_F(AttachServiceTest, IsUnavailableWhereTheProviderIs) {
+  no_way_ = base::Error{ErrorCode::kDenied, "the provider refuses our key"};
+  const auto answer = post(kBox);
+  EXPECT_EQ(answer.status, 503) << "the caller's right is not in question";
+  no_way_.reset();
+  EXPECT_EQ(post(kBox).status, 200) << "no failure is remembered";
+}
+
+TEST_F(AttachServiceTest, TellsWhenToAskAgain) {
+  store_.sandbox.status.conditions.clear();
+  const auto answer = post(kBox);
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.retry_after, base::Seconds(1));
+}
+
+TEST_F(AttachServiceTest, PrintsNoToken) {
+  testing::internal::CaptureStderr();
+  post(kBox);
+  post(kBox, "Bearer c4n4ry-and-more");
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("caller=harness"));
+  EXPECT_THAT(log, HasSubstr("result=Denied"));
+  EXPECT_THAT(log, Not(HasSubstr("c4n4ry")));
+  EXPECT_THAT(log, Not(HasSubstr("sf1.")));
+  EXPECT_THAT(registry_.expose(), Not(HasSubstr("c4n4ry")));
+}
+
+}  // namespace
+}  // namespace controller
