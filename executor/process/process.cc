@@ -47,8 +47,10 @@ aio::Task<> Process::pump(std::shared_ptr<Process> process, std::size_t index) {
   for (;;) {
     const auto got = co_await source.stream->read(buffer.data(), buffer.size());
     if (!got || *got == 0) break;
+    source.in_hand = static_cast<std::int64_t>(*got);
     co_await process->fanout_.publish({source.channel, buffer.substr(0, *got)});
-    if (source.owed) *source.owed -= static_cast<std::int64_t>(*got);
+    if (source.owed) *source.owed -= source.in_hand;
+    source.in_hand = 0;
     process->delivered_.notify_all();
   }
   source.open = false;
@@ -73,7 +75,7 @@ void Process::count_what_is_owed() {
     int waiting = 0;
     const int fd = source.stream->read_descriptor();
     if (fd < 0 || ::ioctl(fd, FIONREAD, &waiting) != 0) waiting = 0;
-    source.owed = waiting;
+    source.owed = waiting + source.in_hand;
   }
 }
 

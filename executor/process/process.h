@@ -45,7 +45,8 @@ class Process : public std::enable_shared_from_this<Process> {
     Channel channel;
     std::shared_ptr<aio::Stream> stream;
     bool open = true;
-    std::optional<std::int64_t> owed;  // What the child had written and we had not read as it died.
+    std::int64_t in_hand = 0;          // Read, and not yet told.
+    std::optional<std::int64_t> owed;  // What the child had written and was not told as it died.
   };
   static aio::Task<> pump(std::shared_ptr<Process> process, std::size_t index);
   aio::Task<int> wait_for_exit();

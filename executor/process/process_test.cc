@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "executor/testing/scratch.h"
 #include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
+#include "libs/base/testing/cgroup.h"
 #include "libs/base/testing/eventually.h"
 
 namespace executor {
@@ -33,9 +35,11 @@ struct Seen {
   bool cut_off = false;
 };
 
-aio::Task<Seen> listen(std::shared_ptr<Fanout::Subscriber> subscriber) {
+aio::Task<Seen> listen(std::shared_ptr<Fanout::Subscriber> subscriber,
+                       milliseconds pause = milliseconds(0)) {
   Seen seen;
   while (auto event = co_await subscriber->next()) {
+    if (pause.count() > 0) co_await aio::sleep_for(pause);
     if (const auto* output = std::get_if<Output>(&*event))
       (output->channel == Channel::kStderr ? seen.errors : seen.out) += output->bytes;
     if (const auto* end = std::get_if<End>(&*event)) seen.end = *end;
@@ -61,6 +65,24 @@ Seen run(Launch launch) {
   std::vector<Seen> seen;
   loop.run(run_all(loop, std::move(launch), seen));
   return seen.empty() ? Seen{} : seen[0];
+}
+
+TEST(Launch, BeginsInItsGroup) {
+  const base::TemporaryCgroup cgroup;
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup2 folder can be made here";
+  Launch launch = shell("grep ^0: /proc/self/cgroup");
+  launch.group = cgroup.path() / "own";
+  ASSERT_EQ(::mkdir(launch.group->c_str(), 0755), 0);
+  EXPECT_EQ(run(launch).out, "0::/" + cgroup.path().filename().string() + "/own\n");
+}
+
+TEST(Launch, SaysWhenItsGroupIsGone) {
+  Launch launch = shell("true");
+  launch.group = "/sys/fs/cgroup/of-nobody";
+  EXPECT_FALSE(executor::launch(launch).ok());
+  const Scratch no_group;
+  launch.group = no_group.path();
+  EXPECT_FALSE(executor::launch(launch).ok()) << "neither born there nor moved";
 }
 
 TEST(Process, TellsOutputAndExitCode) {
@@ -186,6 +208,26 @@ TEST(Process, ALoneSlowReaderHoldsTheProcessBack) {
   loop.run(a_lone_slow_reader(loop, held_back, seen));
   EXPECT_TRUE(held_back);
   EXPECT_EQ(seen.out.size(), 2'000'000u);
+}
+
+aio::Task<int> a_reader_late_for_the_end(aio::Loop& loop, Seen& seen) {
+  Processes processes(loop.executor(), std::nullopt);
+  // More than a reader's queue holds, and less than pipe, pump and queue together: it ends unread.
+  auto process = processes.start({}, shell("head -c 330000 /dev/zero"), std::nullopt);
+  const auto subscriber = process->subscriber;
+  const pid_t pid = process->process->pid();
+  for (int i = 0; i < 2'000 && ::kill(pid, 0) == 0; ++i) co_await aio::sleep_for(milliseconds(10));
+  EXPECT_NE(::kill(pid, 0), 0) << "it has not ended";
+  co_await aio::sleep_for(Process::kLingering + milliseconds(200));
+  seen = co_await listen(subscriber, milliseconds(50));
+  co_return 0;
+}
+
+TEST(Process, AReaderThatIsLateForTheEndGetsAllOfIt) {
+  aio::Loop loop;
+  Seen seen;
+  loop.run(a_reader_late_for_the_end(loop, seen));
+  EXPECT_EQ(seen.out.size(), 330'000u);
 }
 
 aio::Task<int> lifetime_ends(aio::Loop& loop, Seen& seen, pid_t& survivor) {

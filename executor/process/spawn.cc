@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -58,7 +59,8 @@ struct Prepared {
   bool switch_user = false;
   bool terminal = false;
   int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;
-  base::Fd group;
+  base::Fd group;      // Its folder.
+  bool moves = false;  // It is yet to enter that.
   std::optional<std::size_t> descriptors;
   int report = -1;
 };
@@ -137,9 +139,14 @@ bool become_user(const Prepared& child) {
   ::_exit(found ? 126 : 127);
 }
 
+bool enter(const base::Fd& group) {
+  const int door = ::openat(group.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC);
+  return door >= 0 && ::write(door, "0", 1) == 1;
+}
+
 // Only what POSIX allows between fork and exec.
 [[noreturn]] void run_child(Prepared& child) {
-  if (child.group && ::write(child.group.get(), "0", 1) != 1) give_up(child, Step::kGroup);
+  if (child.moves && !enter(child.group)) give_up(child, Step::kGroup);
   ::setsid();
   if (child.terminal && ::ioctl(child.stdin_fd, TIOCSCTTY, 0) != 0) give_up(child, Step::kTerminal);
   // Our own descriptors are all above 2: the program opens the three at its start.
@@ -152,6 +159,21 @@ bool become_user(const Prepared& child) {
   if (child.switch_user && !become_user(child)) give_up(child, Step::kUser);
   if (::chdir(child.cwd.c_str()) != 0) give_up(child, Step::kFolder);
   execute(child);
+}
+
+// Born in its group: a move waits until all of the kernel has taken note, 8 ms and more. It moves
+// where an old kernel or a filter of system calls leaves no other way.
+pid_t fork_into_group(Prepared& child) {
+  if (child.group) {
+    clone_args wanted{};
+    wanted.flags = CLONE_INTO_CGROUP;
+    wanted.exit_signal = SIGCHLD;
+    wanted.cgroup = static_cast<std::uint64_t>(child.group.get());
+    const auto pid = static_cast<pid_t>(::syscall(SYS_clone3, &wanted, sizeof wanted));
+    if (pid >= 0) return pid;
+    child.moves = true;
+  }
+  return ::fork();
 }
 
 base::Error describe(const Failure& failure, const Launch& wanted) {
@@ -234,13 +256,13 @@ base::Result<Launched> launch(const Launch& wanted) {
   child.stdout_fd = wanted.terminal ? child.stdin_fd : theirs.stdout_end.get();
   child.stderr_fd = wanted.terminal ? child.stdin_fd : theirs.stderr_end.get();
   if (wanted.group) {
-    child.group = base::Fd(::open((*wanted.group + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    child.group = base::Fd(::open(wanted.group->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!child.group) return none_to_be_had("door to the cgroup");
   }
   TRY(Pipe report, make_pipe());
   child.report = report.write.get();
 
-  ours.pid = ::fork();
+  ours.pid = fork_into_group(child);
   if (ours.pid < 0) return none_to_be_had("process");
   if (ours.pid == 0) run_child(child);
   report.write.reset();
