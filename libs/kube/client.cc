@@ -156,6 +156,7 @@ std::string Client::write_query(const WriteOptions& options, bool forced) const 
       .add("fieldManager", settings_.field_manager)
       .add("force", forced ? "true" : "")
       .add("dryRun", options.dry_run ? "All" : "")
+      .add("fieldValidation", options.strict ? "Strict" : "")
       .text();
 }
 
@@ -261,6 +262,10 @@ Answer<std::optional<Json>> Client::remove(const Resource& resource, const api::
       (metadata && base::integer_at(*metadata, "deletionGracePeriodSeconds").value_or(0) > 0);
   if (base::text_at(left, "kind") == "Status" || !stays) return std::optional<Json>();
   return std::optional(std::move(left));
+}
+
+Answer<Json> Client::fetch(const std::string& path, std::stop_token stop) {
+  return send("get " + path, {"GET", path}, settings_.timeout, std::move(stop));
 }
 
 Answer<Json> Client::post(const std::string& path, const Json& body, std::stop_token stop) {

@@ -47,6 +47,7 @@ struct Preconditions {
 struct WriteOptions {
   std::string subresource = {};  // "status"
   bool dry_run = false;          // Judged and answered, not kept.
+  bool strict = false;  // Fields that the server does not know are refused, else they are dropped.
 };
 
 // RFC 6902: all of it or nothing.
@@ -120,6 +121,8 @@ class Client {
   Answer<std::optional<base::Json>> remove(const Resource& resource, const api::Key& key,
                                            const DeleteOptions& options = {},
                                            std::stop_token stop = {});
+  // For what is no object: discovery, the version.
+  Answer<base::Json> fetch(const std::string& path, std::stop_token stop = {});
   // For what is no object of a collection: TokenReview, SubjectAccessReview, a subresource.
   Answer<base::Json> post(const std::string& path, const base::Json& body,
                           std::stop_token stop = {});

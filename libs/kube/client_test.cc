@@ -73,9 +73,12 @@ TEST(Client, WritesEachVerbAsTheServerReadsIt) {
   EXPECT_EQ(asked(server), std::string("PATCH ") + kPath + kManager +
                                R"( [application/merge-patch+json] )"
                                R"({"metadata":{"resourceVersion":"7"},"spec":{"a":1}})");
-  EXPECT_TRUE(client.apply(kSandboxes, named(), true));
+  EXPECT_TRUE(client.fetch("/apis"));
+  EXPECT_EQ(asked(server), "GET /apis");
+  EXPECT_TRUE(client.apply(kSandboxes, named(), true, {.strict = true}));
   EXPECT_EQ(asked(server), std::string("PATCH ") + kPath + kManager +
-                               R"(&force=true [application/apply-patch+yaml] )"
+                               R"(&force=true&fieldValidation=Strict )"
+                               R"([application/apply-patch+yaml] )"
                                R"({"metadata":{"name":"box 1","namespace":"team-a"}})");
   EXPECT_TRUE(client.remove(kSandboxes, kKey,
                             {.preconditions = {"u", "7"},

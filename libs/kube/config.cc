@@ -69,7 +69,7 @@ Result<Config> find_config(const Choice& choice, const Surroundings& surrounding
   }
   auto own = in_cluster_config(surroundings);
   if (own || own.error().code != ErrorCode::kNotFound) return own;
-  return error(ErrorCode::kInvalid,
+  return error(ErrorCode::kNotFound,
                "no cluster to talk to: there is no ~/.kube/config, $KUBECONFIG is not set, and "
                "this is no pod; give --kubeconfig");
 }

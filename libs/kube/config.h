@@ -82,7 +82,8 @@ struct Choice {
 };
 
 // The chosen file; else $KUBECONFIG; else ~/.kube/config when it is there; else the pod's own
-// account. kInvalid says every file and line that is wrong, and what to do.
+// account. kInvalid says every file and line that is wrong, and what to do; kNotFound: there is
+// none of them.
 base::Result<Config> find_config(const Choice& choice, const Surroundings& surroundings);
 
 // The account of the pod that we run in; kNotFound outside of one.

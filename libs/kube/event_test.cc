@@ -2,7 +2,9 @@
 
 #include "libs/base/testing/eventually.h"
 #include "libs/base/testing/fake_clock.h"
+#include "libs/base/time.h"
 #include "libs/kube/event_recorder.h"
+#include "libs/kube/recorded_event.h"
 #include "libs/kube/testing/fake_server.h"
 
 namespace kube {
@@ -146,6 +148,39 @@ TEST_F(EventBookTest, RemembersOnlySoMuch) {
 }
 
 // --- From a thread of its own.
+
+TEST_F(EventBookTest, IsReadBackAsItWasWritten) {
+  Json object = record(kBox, kCreated)->body;
+  const auto once = recorded_event_from(object);
+  ASSERT_TRUE(once);
+  EXPECT_EQ(to_text(once->regarding), "team-a/web");
+  EXPECT_EQ(once->regarding_uid, "u1");
+  EXPECT_EQ(once->event, kCreated);
+  EXPECT_EQ(once->first, clock_.wall());
+  EXPECT_EQ(once->last, clock_.wall());
+  EXPECT_EQ(once->count, 1);
+  clock_.advance(1s);
+  object.merge_patch(record(kBox, kCreated)->body);
+  const auto twice = recorded_event_from(object);
+  EXPECT_EQ(twice->first, clock_.wall() - 1s);
+  EXPECT_EQ(twice->last, clock_.wall());
+  EXPECT_EQ(twice->count, 2);
+}
+
+TEST(RecordedEvent, IsReadAlsoWhereItCameThroughTheOlderApi) {
+  const Json older = {{"eventTime", nullptr},
+                      {"regarding", {{"name", "web"}}},
+                      {"deprecatedFirstTimestamp", "2026-01-01T00:00:00Z"},
+                      {"deprecatedLastTimestamp", "2026-01-01T00:01:00Z"},
+                      {"deprecatedCount", 7}};
+  const auto read = recorded_event_from(older);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(base::to_rfc3339(read->first), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(base::to_rfc3339(read->last), "2026-01-01T00:01:00Z");
+  EXPECT_EQ(read->count, 7);
+  EXPECT_FALSE(recorded_event_from({{"regarding", {{"kind", "Sandbox"}}}}));
+  EXPECT_FALSE(recorded_event_from(Json::array()));
+}
 
 TEST(EventRecorder, WritesAndPatchesSeries) {
   FakeServer server([](const net::Request&) { return net::answer(201, "{}"); });

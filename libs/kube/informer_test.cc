@@ -289,6 +289,31 @@ TEST_F(InformerTest, KeepsTheLastVersionThatItCouldRead) {
   EXPECT_TRUE(comes_true());
 }
 
+TEST_F(InformerTest, TellsHowEachLegEnded) {
+  std::vector<std::pair<bool, int>> told;  // Whether it worked, and failures in a row.
+  auto telling = settings();
+  telling.on_leg = [&](const LegEnd& end) {
+    std::lock_guard lock(mutex_);
+    told.emplace_back(end.refusal == nullptr, end.failures);
+  };
+  server_.transport().play([](const net::Request&) { return net::refused_connection(); });
+  start(telling);
+  const auto has = [&](std::pair<bool, int> end) {
+    return base::eventually([&] {
+      std::lock_guard lock(mutex_);
+      return std::ranges::find(told, end) != told.end();
+    });
+  };
+  EXPECT_TRUE(has({false, 1}));
+  EXPECT_TRUE(has({false, 2}));
+  server_.transport().play([this](const net::Request& r) { return collection_.answer(r); });
+  EXPECT_TRUE(base::eventually([&] {
+    std::lock_guard lock(mutex_);
+    return told.back().first;
+  }));
+  informer_.reset();
+}
+
 TEST_F(InformerTest, EndsAtOnceWhileAWatchIsSilent) {
   collection_.put("a", "red");
   ReflectorSettings patient = settings();

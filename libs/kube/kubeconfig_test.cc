@@ -301,6 +301,7 @@ TEST_F(FindConfigTest, LooksWhereKubectlLooksAndInTheSameOrder) {
   EXPECT_EQ(server({}),
             "no cluster to talk to: there is no ~/.kube/config, $KUBECONFIG is not set, and this "
             "is no pod; give --kubeconfig");
+  EXPECT_EQ(find_config({}, around_).error().code, base::ErrorCode::kNotFound);
   become_pod();
   EXPECT_EQ(server({}), "https://10.96.0.1:443");
   write("home/.kube/config", of_server("https://home"));

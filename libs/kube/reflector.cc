@@ -159,6 +159,7 @@ void Reflector::tell(const Leg& leg, const Outcome& outcome, const Move& next) {
     if (refusal) ++stats_.failures;
     if (completed) ++stats_.lists;
   }
+  if (settings_.on_leg) return settings_.on_leg({refusal, next.course.failures, next.after});
   if (!refusal) return;
   // One cut is everyday life; what goes on is worth a look.
   const auto say = next.course.failures > 1 ? base::log::warn : base::log::debug;

@@ -26,6 +26,13 @@ class Mirror {
 
 double random_chance();  // From 0 to 1.
 
+// How one leg of a reflector's course ended.
+struct LegEnd {
+  const Refusal* refusal = nullptr;  // Null: as it should.
+  int failures = 0;                  // Since a watch last worked.
+  base::Milliseconds next_after{0};
+};
+
 struct ReflectorSettings {
   CourseSettings course = {};
   int page_size = kPageSize;
@@ -34,6 +41,8 @@ struct ReflectorSettings {
   base::Milliseconds silence_max{150'000};        // Of a watch.
   base::Milliseconds stream_silence_max{15'000};  // Of a streaming list.
   std::function<double()> chance = random_chance;
+  // Called after each leg, from the reflector's thread, in place of a line in the log.
+  std::function<void(const LegEnd&)> on_leg = {};
 };
 
 struct ReflectorStats {

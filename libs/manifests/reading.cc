@@ -16,7 +16,6 @@ using base::Json;
 
 namespace {
 
-// Metadata that a server writes: an object that was printed may be declared again as it is.
 constexpr const char* kWrittenByServers[] = {"uid",
                                              "resourceVersion",
                                              "generation",
@@ -153,9 +152,7 @@ void check_metadata(Kind kind, Document& document) {
     document.refuse({"/metadata", "must be a mapping", "write name below it, indented"});
     return;
   }
-  for (const char* name : kWrittenByServers) metadata.erase(name);
-  if (metadata.contains(kAnnotations) && metadata[kAnnotations].is_object())
-    metadata[kAnnotations].erase(kLastApplied);
+  drop_written_by_servers(metadata);
   if (base::text_at(metadata, "namespace") == "") metadata.erase("namespace");
   const bool cluster_scoped = kind == Kind::kProvider;
   if (cluster_scoped && metadata.contains("namespace")) {
@@ -274,6 +271,12 @@ std::string_view to_word(Kind kind) {
   }
   assert(false && "an enumerator without a word");
   return {};
+}
+
+void drop_written_by_servers(Json& metadata) {
+  for (const char* name : kWrittenByServers) metadata.erase(name);
+  const auto annotations = metadata.find(kAnnotations);
+  if (annotations != metadata.end() && annotations->is_object()) annotations->erase(kLastApplied);
 }
 
 Reading read_manifest(std::string_view text, const std::string& file, const std::string& space) {

@@ -32,6 +32,10 @@ struct Reading {
   std::vector<yaml::Problem> problems = {};
 };
 
+// Takes out of an object's metadata what only servers write: an object that was printed may be
+// declared again as it is.
+void drop_written_by_servers(base::Json& metadata);
+
 // `file` is the name that problems carry; `space` the namespace of objects that name none.
 Reading read_manifest(std::string_view text, const std::string& file, const std::string& space);
 
