@@ -100,7 +100,8 @@ Table notice_table(const std::vector<api::SandboxStatus::Notice>& notices, base:
 }  // namespace
 
 std::string describe(const api::Sandbox& sandbox, const std::string& origin,
-                     const std::vector<api::RecordedEvent>& events, base::WallTime now) {
+                     const std::optional<std::vector<api::RecordedEvent>>& events,
+                     base::WallTime now) {
   const auto& metadata = sandbox.metadata;
   Page page;
   page.line("Name", metadata.key.name);
@@ -116,7 +117,10 @@ std::string describe(const api::Sandbox& sandbox, const std::string& origin,
   status_lines(page, sandbox.status, now);
   page.section("Conditions", condition_table(sandbox.status.conditions, now));
   page.section("Notices", notice_table(sandbox.status.notices, now));
-  page.section("Events", event_table(events, {}, now));
+  if (events)
+    page.section("Events", event_table(*events, {}, now));
+  else
+    page.line("Events", "could not be read");
   return std::move(page).text();
 }
 

@@ -1,5 +1,7 @@
 #include "cli/folder_backend.h"
 
+#include <algorithm>
+
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
 #include "libs/manifests/edit.h"
@@ -13,6 +15,8 @@ using base::ErrorCode;
 using base::Result;
 
 namespace {
+
+constexpr base::Milliseconds kLook{200};  // A folder is looked at again this often.
 
 std::string title(const api::Key& key) { return "sandbox/" + key.name; }
 
@@ -40,12 +44,28 @@ Result<base::Done> check_holds_only(const fs::path& file, const api::Key& key) {
 
 }  // namespace
 
-Result<std::vector<api::Sandbox>> FolderBackend::sandboxes() { return reader_.sandboxes(); }
+Result<std::vector<api::Sandbox>> FolderBackend::sandboxes(const Where& where) {
+  TRY(auto all, reader_.sandboxes());
+  std::erase_if(all, [&](const auto& each) { return !is_in(where, each.metadata.key); });
+  return all;
+}
 Result<std::optional<api::Sandbox>> FolderBackend::sandbox(const api::Key& key) {
   return reader_.sandbox(key);
 }
-Result<std::vector<api::SandboxProvider>> FolderBackend::providers() { return reader_.providers(); }
-Result<std::vector<api::RecordedEvent>> FolderBackend::events() { return reader_.events(); }
+Result<std::vector<api::SandboxProvider>> FolderBackend::providers(const std::string& name) {
+  TRY(auto all, reader_.providers());
+  std::erase_if(all, [&](const auto& each) { return !is_in({"", name}, each.metadata.key); });
+  return all;
+}
+Result<std::vector<api::RecordedEvent>> FolderBackend::events(const Where& regarding) {
+  TRY(auto all, reader_.events());
+  std::erase_if(all, [&](const auto& each) { return !is_in(regarding, each.regarding); });
+  return all;
+}
+
+bool FolderBackend::await_change(const Query&, base::Milliseconds most) {
+  return sleep_(std::min(most, kLook));
+}
 
 Result<std::vector<std::string>> FolderBackend::warnings() {
   std::vector<std::string> warnings;
@@ -73,7 +93,8 @@ std::string FolderBackend::origin(const api::Key& key) {
   return text;
 }
 
-Result<Asked> FolderBackend::set_desired_state(const api::Key& key, api::DesiredState state) {
+Result<Asked> FolderBackend::set_desired_state(const api::Sandbox& seen, api::DesiredState state) {
+  const api::Key& key = seen.metadata.key;
   TRY(const auto source, reader_.source_of(manifests::Kind::kSandbox, key));
   auto edited = manifests::edit_scalar_in_file(source.file, source.document,
                                                {"spec", "desiredState"}, to_word(state));
@@ -86,8 +107,10 @@ Result<Asked> FolderBackend::set_desired_state(const api::Key& key, api::Desired
                source.file.string()};
 }
 
-Result<Asked> FolderBackend::apply(const std::string& name, const std::string& text,
-                                   const std::string& space) {
+Result<Asked> FolderBackend::apply(const Manifest& manifest) {
+  const auto& name = manifest.name;
+  const auto& text = manifest.text;
+  const auto& space = manifest.space;
   const fs::path given = name.empty() ? fs::path("stdin.yaml") : fs::path(name);
   const auto reading = manifests::read_manifest(text, given.string(), space);
   if (!reading.problems.empty()) {
@@ -119,15 +142,14 @@ Result<Asked> FolderBackend::apply(const std::string& name, const std::string& t
   return asked;
 }
 
-Result<Asked> FolderBackend::remove(const api::Key& key, const Removal& removal) {
-  TRY(const auto present, reader_.sandbox(key));
-  if (!present) return base::error(ErrorCode::kNotFound, "no Sandbox ", to_text(key));
+Result<Asked> FolderBackend::remove(const api::Sandbox& seen, const Removal& removal) {
+  const api::Key& key = seen.metadata.key;
   const auto source = reader_.source_of(manifests::Kind::kSandbox, key);
   if (removal.remove_manifest && source) CHECK_OK(check_holds_only(source->file, key));
 
   TRY(auto request, manifests::write_request(state_, {.kind = manifests::Request::Kind::kDelete,
                                                       .key = key,
-                                                      .uid = present->metadata.uid,
+                                                      .uid = seen.metadata.uid,
                                                       .policy = removal.policy}));
   Asked asked{.what = title(key) + " deletion requested", .request = std::move(request)};
   std::error_code failed;

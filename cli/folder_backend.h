@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "cli/backend.h"
 #include "libs/manifests/state_reader.h"
@@ -11,23 +12,27 @@ namespace cli {
 // requests for it.
 class FolderBackend final : public Backend {
  public:
-  explicit FolderBackend(std::filesystem::path state) : state_(state), reader_(std::move(state)) {}
+  // `sleep` lets that time pass; false: look no more.
+  FolderBackend(std::filesystem::path state, std::function<bool(base::Milliseconds)> sleep)
+      : state_(state), sleep_(std::move(sleep)), reader_(std::move(state)) {}
 
-  base::Result<std::vector<api::Sandbox>> sandboxes() override;
+  std::string default_space() override { return "default"; }
+  base::Result<std::vector<api::Sandbox>> sandboxes(const Where& where) override;
   base::Result<std::optional<api::Sandbox>> sandbox(const api::Key& key) override;
-  base::Result<std::vector<api::SandboxProvider>> providers() override;
-  base::Result<std::vector<api::RecordedEvent>> events() override;
+  base::Result<std::vector<api::SandboxProvider>> providers(const std::string& name) override;
+  base::Result<std::vector<api::RecordedEvent>> events(const Where& regarding) override;
+  bool await_change(const Query& query, base::Milliseconds most) override;
   base::Result<std::vector<std::string>> warnings() override;
   std::string idleness() override;
   std::string origin(const api::Key& key) override;
-  base::Result<Asked> set_desired_state(const api::Key& key, api::DesiredState state) override;
-  base::Result<Asked> apply(const std::string& name, const std::string& text,
-                            const std::string& space) override;
-  base::Result<Asked> remove(const api::Key& key, const Removal& removal) override;
+  base::Result<Asked> set_desired_state(const api::Sandbox& seen, api::DesiredState state) override;
+  base::Result<Asked> apply(const Manifest& manifest) override;
+  base::Result<Asked> remove(const api::Sandbox& seen, const Removal& removal) override;
   base::Result<std::optional<std::string>> refusal(const std::string& request) override;
 
  private:
   std::filesystem::path state_;
+  std::function<bool(base::Milliseconds)> sleep_;
   manifests::StateReader reader_;
 };
 

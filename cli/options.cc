@@ -30,7 +30,11 @@ std::optional<Subject> subject_of(const std::string& word) {
 void add_common_flags(base::Flags& flags, Options& options) {
   flags.text("--state", options.state,
              "state folder of a standalone controller; else SANDFLEET_STATE");
-  flags.text("-n,--namespace", options.space, "namespace to look in");
+  flags.text("--kubeconfig", options.kubeconfig,
+             "file that tells the cluster; else KUBECONFIG, ~/.kube/config or the pod's account");
+  flags.text("--context", options.context, "context of the kubeconfig; else its current one");
+  flags.text("-n,--namespace", options.space,
+             "namespace to look in; else the context's, or default");
 }
 
 void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
@@ -53,11 +57,13 @@ void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
     flags.text("--policy", options.policy, "deletionPolicy to use instead of the object's",
                {.choices = {"Kill", "Pause", "Leave"}});
     flags.flag("--remove-manifest", options.remove_manifest,
-               "also remove its file, which must declare nothing else");
+               "also remove its file, which must declare nothing else (not in a cluster)");
   }
   if (verb.applies) {
     flags.text("-f,--filename", options.file, "the manifest, or - for standard input",
                {.required = true});
+    flags.flag("--force-conflicts", options.force_conflicts,
+               "take over fields that others have set (only in a cluster)");
   }
 }
 
@@ -69,7 +75,7 @@ const std::vector<Verb>& verbs() {
       {.name = "describe", .about = "Show everything about a sandbox, its events included."},
       {.name = "events", .about = "List what happened, oldest first.", .prints = true},
       {.name = "apply",
-       .about = "Check a manifest and put it into the watched folder.",
+       .about = "Check a manifest and declare it, in the watched folder or in the cluster.",
        .takes_words = false,
        .waits = true,
        .applies = true},
@@ -84,6 +90,13 @@ const std::vector<Verb>& verbs() {
        .removes = true},
   };
   return kVerbs;
+}
+
+std::string program_named(const std::string& path) {
+  constexpr std::string_view kPlugin = "kubectl-";
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with(kPlugin)) return "sandfleet";
+  return "kubectl " + name.substr(kPlugin.size());
 }
 
 bool could_begin(const std::string& word) {

@@ -19,9 +19,14 @@ enum Exit : int {
   kTimedOut = 5,
 };
 
+// "sandfleet", or "kubectl sandfleet" for who was started by kubectl: what people type to get it.
+std::string program_named(const std::string& path);
+
 struct Options {
+  std::string program = "sandfleet";
   std::string state = {};
-  std::string space = "default";
+  std::string kubeconfig = {}, context = {};
+  std::string space = {};  // Empty: the backend's own.
   bool all_spaces = false;
   std::string output = "table";
   bool watch = false, wait = false;
@@ -29,6 +34,7 @@ struct Options {
   std::string file = {};
   std::string policy = {};
   bool remove_manifest = false;
+  bool force_conflicts = false;
   std::vector<std::string> words = {};
 };
 

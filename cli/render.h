@@ -50,7 +50,9 @@ base::Json to_document(const std::vector<api::RecordedEvent>& events);
 // "45s", "12m", "3h", "5d": as precise as it is young.
 std::string age(std::optional<base::WallTime> since, base::WallTime now);
 
+// Without `events`: they could not be read.
 std::string describe(const api::Sandbox& sandbox, const std::string& origin,
-                     const std::vector<api::RecordedEvent>& events, base::WallTime now);
+                     const std::optional<std::vector<api::RecordedEvent>>& events,
+                     base::WallTime now);
 
 }  // namespace cli

@@ -88,7 +88,7 @@ TEST(EventTable, CountsAndKeepsEachEventOnOneLine) {
 }
 
 TEST(Describe, ShowsSpecStatusConditionsNoticesAndEvents) {
-  EXPECT_EQ(describe(ready_sandbox(), "/manifests/demo.yaml", {pulled()}, kNow),
+  EXPECT_EQ(describe(ready_sandbox(), "/manifests/demo.yaml", {{pulled()}}, kNow),
             "Name:             demo\n"
             "Namespace:        default\n"
             "UID:              uid-1\n"
@@ -122,9 +122,10 @@ TEST(Describe, LetsNoSandboxWriteToTheTerminal) {
   auto sandbox = ready_sandbox();
   sandbox.status.sandbox_id = "sb\x1b[2J";
   sandbox.status.conditions[0].message = "its log ends: a\nb\x1b]0;title\x07";
-  const std::string page = describe(sandbox, "", {}, kNow);
+  const std::string page = describe(sandbox, "", std::nullopt, kNow);
   EXPECT_THAT(page, HasSubstr("sb [2J\n"));
   EXPECT_THAT(page, HasSubstr("its log ends: a b ]0;title \n"));
+  EXPECT_THAT(page, HasSubstr("\nEvents:           could not be read\n"));
 }
 
 struct AgeCase {

@@ -1,6 +1,7 @@
 #include "cli/verbs.h"
 
 #include <algorithm>
+#include <functional>
 #include <istream>
 #include <iterator>
 #include <map>
@@ -18,14 +19,20 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr base::Milliseconds kLook{200};
+constexpr base::Milliseconds kWatchAgain{60'000};  // Also when nothing seems to change.
 
 struct Call {
   const Options& options;
   Words words;
   Backend& backend;
   const Terminal& terminal;
-  api::Key key(const std::string& name) const { return {options.space, name}; }
+  std::string space;
+
+  api::Key key(const std::string& name) const { return {space, name}; }
+  // One name is asked for by itself: its reader need not be allowed to see the others.
+  Where where() const {
+    return {options.all_spaces ? "" : space, words.names.size() == 1 ? words.names[0] : ""};
+  }
 };
 
 void warn(const Call& call) {
@@ -51,25 +58,22 @@ int usage(const Call& call, const std::string& what) {
 
 // ---- Reading ---------------------------------------------------------------------------------
 
-bool is_asked_for(const Call& call, const api::Key& key) {
-  if (!call.options.all_spaces && !key.space.empty() && key.space != call.options.space) {
-    return false;
-  }
+bool has_asked_name(const Call& call, const api::Key& key) {
   const auto& names = call.words.names;
   return names.empty() || std::ranges::find(names, key.name) != names.end();
 }
 
 template <typename Resource>
-std::vector<Resource> asked_for(const Call& call, std::vector<Resource> all) {
-  std::erase_if(all, [&](const auto& each) { return !is_asked_for(call, each.metadata.key); });
+Result<std::vector<Resource>> asked_for(const Call& call, Result<std::vector<Resource>> all) {
+  if (!all) return all;
+  std::erase_if(*all, [&](const auto& each) { return !has_asked_name(call, each.metadata.key); });
   return all;
 }
 
 base::Error not_found(const Call& call, std::string_view kind, const std::string& name) {
   return base::error(ErrorCode::kNotFound, "no ", kind, " \"", name, "\"",
-                     kind == "Sandbox" && !call.options.all_spaces
-                         ? " in namespace " + call.options.space
-                         : std::string());
+                     kind == "Sandbox" && !call.options.all_spaces ? " in namespace " + call.space
+                                                                   : std::string());
 }
 
 template <typename Resource>
@@ -113,14 +117,13 @@ class Changes {
  public:
   std::vector<Resource> since_last(const std::vector<Resource>& now) {
     std::vector<Resource> changed;
-    std::map<api::Key, base::Json> seen;
+    std::map<api::Key, Resource> seen;
     for (const auto& each : now) {
-      auto json = api::to_json(each);
       const auto before = seen_.find(each.metadata.key);
-      if (before == seen_.end() || before->second != json) changed.push_back(each);
-      seen.emplace(each.metadata.key, std::move(json));
+      if (before == seen_.end() || before->second != each) changed.push_back(each);
+      seen.emplace(each.metadata.key, each);
     }
-    for (const auto& [key, json] : seen_) {
+    for (const auto& [key, resource] : seen_) {
       if (!seen.contains(key)) gone_.push_back(key);
     }
     seen_ = std::move(seen);
@@ -129,27 +132,27 @@ class Changes {
   std::vector<api::Key> take_gone() { return std::exchange(gone_, {}); }
 
  private:
-  std::map<api::Key, base::Json> seen_;
+  std::map<api::Key, Resource> seen_;
   std::vector<api::Key> gone_;
 };
 
 template <typename Resource>
-int get(const Call& call, Result<std::vector<Resource>> (Backend::*list)(), std::string_view kind) {
+int get(const Call& call, const Query& query, std::string_view kind,
+        const std::function<Result<std::vector<Resource>>()>& list) {
   Changes<Resource> changes;
   Columns columns;
   bool first = true;
   do {
-    auto all = (call.backend.*list)();
-    if (!all) return fail(all.error(), call.terminal.err);
-    const auto found = asked_for(call, *std::move(all));
+    const auto found = asked_for(call, list());
+    if (!found) return fail(found.error(), call.terminal.err);
     if (first) {
       hint(call);
-      if (const auto complete = check_all_found(call, found, kind); !complete) {
+      if (const auto complete = check_all_found(call, *found, kind); !complete) {
         return fail(complete.error(), call.terminal.err);
       }
-      if (found.empty()) call.terminal.err << "No resources found.\n";
+      if (found->empty()) call.terminal.err << "No resources found.\n";
     }
-    const auto changed = changes.since_last(found);
+    const auto changed = changes.since_last(*found);
     for (const auto& key : changes.take_gone()) {
       call.terminal.err << api::to_text(key) << " is gone\n";
     }
@@ -158,16 +161,20 @@ int get(const Call& call, Result<std::vector<Resource>> (Backend::*list)(), std:
                         << std::flush;
     }
     first = false;
-  } while (call.options.watch && call.terminal.pause(kLook));
+  } while (call.options.watch && call.backend.await_change(query, kWatchAgain));
   return kDone;
 }
 
 int get(const Call& call) {
   warn(call);
+  Where where = call.where();
   if (call.words.subject == Subject::kProviders) {
-    return get<api::SandboxProvider>(call, &Backend::providers, "SandboxProvider");
+    where.space = "";
+    return get<api::SandboxProvider>(call, {Collection::kProviders, where}, "SandboxProvider",
+                                     [&] { return call.backend.providers(where.name); });
   }
-  return get<api::Sandbox>(call, &Backend::sandboxes, "Sandbox");
+  return get<api::Sandbox>(call, {Collection::kSandboxes, where}, "Sandbox",
+                           [&] { return call.backend.sandboxes(where); });
 }
 
 int show(const Call& call) {
@@ -175,19 +182,22 @@ int show(const Call& call) {
     return usage(call, "describe shows sandboxes; for a provider use 'get sfp NAME -o yaml'");
   }
   warn(call);
-  const auto all = call.backend.sandboxes();
-  if (!all) return fail(all.error(), call.terminal.err);
+  const auto found = asked_for(call, call.backend.sandboxes(call.where()));
+  if (!found) return fail(found.error(), call.terminal.err);
   hint(call);
-  const auto found = asked_for(call, *all);
-  if (const auto complete = check_all_found(call, found, "Sandbox"); !complete) {
+  if (const auto complete = check_all_found(call, *found, "Sandbox"); !complete) {
     return fail(complete.error(), call.terminal.err);
   }
-  auto events = call.backend.events();
-  if (!events) return fail(events.error(), call.terminal.err);
-  for (const auto& sandbox : found) {
-    auto own = *events;
-    std::erase_if(own, [&](const auto& e) { return e.regarding_uid != sandbox.metadata.uid; });
-    if (&sandbox != &found.front()) call.terminal.out << "\n";
+  const auto events = call.backend.events(call.where());
+  // Who may not see the events may still see the rest.
+  if (!events && events.error().code != ErrorCode::kDenied)
+    return fail(events.error(), call.terminal.err);
+  if (!events) call.terminal.err << "warning: " << events.error().message << "\n";
+  for (const auto& sandbox : *found) {
+    auto own = events ? std::optional(*events) : std::nullopt;
+    if (own)
+      std::erase_if(*own, [&](const auto& e) { return e.regarding_uid != sandbox.metadata.uid; });
+    if (&sandbox != &found->front()) call.terminal.out << "\n";
     call.terminal.out << describe(sandbox, call.backend.origin(sandbox.metadata.key), own,
                                   call.terminal.clock.wall());
   }
@@ -202,12 +212,11 @@ bool is_same(const api::RecordedEvent& a, const api::RecordedEvent& b) {
 // Of what is gone, the events may still tell.
 Result<base::Done> check_all_known(const Call& call,
                                    const std::vector<api::RecordedEvent>& events) {
-  TRY(const auto sandboxes, call.backend.sandboxes());
-  const auto found = asked_for(call, sandboxes);
   for (const auto& name : call.words.names) {
-    const auto about = [&](const auto& each) { return each.regarding.name == name; };
-    if (!has_name(found, name) && std::ranges::none_of(events, about))
-      return not_found(call, "Sandbox", name);
+    if (std::ranges::any_of(events, [&](const auto& e) { return e.regarding.name == name; }))
+      continue;
+    TRY(const auto found, call.backend.sandboxes({call.where().space, name}));
+    if (found.empty()) return not_found(call, "Sandbox", name);
   }
   return base::Done{};
 }
@@ -220,9 +229,9 @@ int events(const Call& call) {
   Columns columns;
   bool first = true;
   do {
-    auto now = call.backend.events();
+    auto now = call.backend.events(call.where());
     if (!now) return fail(now.error(), call.terminal.err);
-    std::erase_if(*now, [&](const auto& each) { return !is_asked_for(call, each.regarding); });
+    std::erase_if(*now, [&](const auto& each) { return !has_asked_name(call, each.regarding); });
     auto fresh = *now;
     std::erase_if(fresh, [&](const auto& each) {
       return std::ranges::any_of(before, [&](const auto& old) { return is_same(old, each); });
@@ -241,7 +250,8 @@ int events(const Call& call) {
     }
     before = *std::move(now);
     first = false;
-  } while (call.options.watch && call.terminal.pause(kLook));
+  } while (call.options.watch &&
+           call.backend.await_change({Collection::kEvents, call.where()}, kWatchAgain));
   return kDone;
 }
 
@@ -275,7 +285,9 @@ int wait_for(const Call& call, const api::Key& key, const Judge& judge) {
       call.terminal.err << "waiting for sandbox/" << key.name << ": " << now.words << "\n";
       said = now.words;
     }
-    if (call.terminal.clock.now() >= end || !call.terminal.pause(kLook)) {
+    const auto left = end - call.terminal.clock.now();
+    const Query query{Collection::kSandboxes, {key.space, key.name}};
+    if (left <= base::Milliseconds(0) || !call.backend.await_change(query, left)) {
       call.terminal.err << "sandfleet: sandbox/" << key.name << ": not so after "
                         << call.options.timeout_seconds << "s: " << now.words
                         << (now.heard ? "\n" : "; is the controller running?\n");
@@ -290,7 +302,7 @@ std::optional<int> check_names(const Call& call, const std::string& verb) {
     return usage(call, verb + " is for sandboxes; a provider is changed in its manifest");
   }
   if (call.words.names.empty()) {
-    return usage(call, verb + " needs a name: sandfleet " + verb + " NAME");
+    return usage(call, verb + " needs a name: " + call.options.program + " " + verb + " NAME");
   }
   return std::nullopt;
 }
@@ -308,7 +320,7 @@ int set_state(const Call& call, const std::string& verb, api::DesiredState state
                               "and apply a changed manifest"),
                   call.terminal.err);
     }
-    const auto asked = call.backend.set_desired_state(call.key(name), state);
+    const auto asked = call.backend.set_desired_state(**before, state);
     if (!asked) return fail(asked.error(), call.terminal.err);
     call.terminal.out << asked->what << "\n" << std::flush;
   }
@@ -336,10 +348,11 @@ int remove(const Call& call) {
   for (const auto& name : call.words.names) {
     const auto before = call.backend.sandbox(call.key(name));
     if (!before) return fail(before.error(), call.terminal.err);
-    const auto asked = call.backend.remove(call.key(name), removal);
+    if (!*before) return fail(not_found(call, "Sandbox", name), call.terminal.err);
+    const auto asked = call.backend.remove(**before, removal);
     if (!asked) return fail(asked.error(), call.terminal.err);
     call.terminal.out << asked->what << "\n" << std::flush;
-    if (*before) all.push_back({call.key(name), (*before)->metadata.uid, asked->request});
+    all.push_back({call.key(name), (*before)->metadata.uid, asked->request});
   }
   int worst = kDone;
   for (const auto& going : all) {
@@ -359,7 +372,10 @@ int apply(const Call& call) {
       piped ? Result<std::string>(std::string(std::istreambuf_iterator<char>(call.terminal.in), {}))
             : base::read_file(call.options.file);
   if (!text) return fail(text.error(), call.terminal.err);
-  const auto asked = call.backend.apply(piped ? "" : call.options.file, *text, call.options.space);
+  const auto asked = call.backend.apply({.name = piped ? "" : call.options.file,
+                                         .text = *std::move(text),
+                                         .space = call.space,
+                                         .force_conflicts = call.options.force_conflicts});
   if (!asked) return fail(asked.error(), call.terminal.err);
   call.terminal.out << asked->what << "\n" << std::flush;
   int worst = kDone;
@@ -388,7 +404,8 @@ int fail(const base::Error& error, std::ostream& err) {
 }
 
 int run(const Verb& verb, const Options& options, Backend& backend, const Terminal& terminal) {
-  const Call call{options, read_words(options.words), backend, terminal};
+  const Call call{options, read_words(options.words), backend, terminal,
+                  options.space.empty() ? backend.default_space() : options.space};
   if (verb.name == "get") return get(call);
   if (verb.name == "describe") return show(call);
   if (verb.name == "events") return events(call);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <iosfwd>
 
 #include "cli/backend.h"
@@ -14,8 +13,6 @@ struct Terminal {
   std::ostream& err;  // Progress, warnings, failures.
   std::istream& in;
   const base::Clock& clock;
-  // Between two looks while waiting or watching; false: stop.
-  std::function<bool(base::Milliseconds)> pause;
 };
 
 // Runs one verb; the exit code says how it ended (cli::Exit).

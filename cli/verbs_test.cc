@@ -8,6 +8,7 @@
 
 #include "cli/folder_backend.h"
 #include "cli/reference.h"
+#include "cli/testing/run_line.h"
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
@@ -72,21 +73,15 @@ class Verbs : public testing::Test {
     out_.str("");
     err_.str("");
     std::istringstream in(piped);
-    FolderBackend backend(state_);
-    const Terminal terminal{out_, err_, in, clock_, [this](base::Milliseconds time) {
-                              clock_.advance(time);
-                              if (meddler) meddler();
-                              scan();
-                              if (controller) controller();
-                              return --looks_left_ > 0;
-                            }};
-    Options options;
-    base::Flags flags("sandfleet", kAbout);
-    declare(flags, options,
-            [&](const Verb& verb) { return run(verb, options, backend, terminal); });
-    std::vector<const char*> words = {"sandfleet"};
-    for (const auto& word : line) words.push_back(word.c_str());
-    return flags.parse(static_cast<int>(words.size()), words.data()).value_or(-1);
+    FolderBackend backend(state_, [this](base::Milliseconds time) {
+      clock_.advance(time);
+      if (meddler) meddler();
+      scan();
+      if (controller) controller();
+      return --looks_left_ > 0;
+    });
+    const Terminal terminal{out_, err_, in, clock_};
+    return run_line(line, backend, terminal);
   }
 
   // What the reconciler would report.
@@ -120,44 +115,6 @@ class Verbs : public testing::Test {
   const api::Key demo_{"default", "demo"};
 };
 
-TEST_F(Verbs, GetListsTheNamespaceThatIsAskedFor) {
-  put("two.yaml", kTwo);
-  scan();
-  EXPECT_EQ(type({"get"}), kDone);
-  EXPECT_THAT(out_.str(), StartsWith("NAME "));
-  EXPECT_THAT(out_.str(), HasSubstr("\ndemo "));
-  EXPECT_THAT(out_.str(), HasSubstr("\nfirst "));
-  EXPECT_THAT(out_.str(), Not(HasSubstr("second")));
-  EXPECT_EQ(type({"get", "sfb", "-n", "team"}), kDone);
-  EXPECT_THAT(out_.str(), HasSubstr("\nsecond "));
-  EXPECT_THAT(out_.str(), Not(HasSubstr("demo")));
-  EXPECT_EQ(type({"get", "sandboxes", "-A"}), kDone);
-  EXPECT_THAT(out_.str(), StartsWith("NAMESPACE "));
-  EXPECT_THAT(out_.str(), HasSubstr("\nteam        second "));
-}
-
-TEST_F(Verbs, GetPrintsOneObjectAsItselfAndSeveralAsAList) {
-  EXPECT_EQ(type({"get", "sandbox/demo", "-o", "json"}), kDone);
-  const auto one = base::parse_json(out_.str());
-  ASSERT_TRUE(one) << out_.str();
-  EXPECT_EQ((*one)["metadata"]["name"], "demo");
-  EXPECT_EQ(type({"get", "-o", "json"}), kDone);
-  const auto all = base::parse_json(out_.str());
-  ASSERT_TRUE(all) << out_.str();
-  EXPECT_EQ((*all)["items"].size(), 1u);
-  EXPECT_EQ(type({"get", "demo", "-o", "yaml"}), kDone);
-  EXPECT_THAT(out_.str(), HasSubstr("\nkind: Sandbox\n"));
-}
-
-TEST_F(Verbs, GetNamesWhatIsNotThere) {
-  EXPECT_EQ(type({"get", "demo", "nobody"}), kNotFound);
-  EXPECT_EQ(err_.str(), "sandfleet: no Sandbox \"nobody\" in namespace default\n");
-  EXPECT_EQ(type({"get", "sfp", "nobody"}), kNotFound);
-  EXPECT_EQ(err_.str(), "sandfleet: no SandboxProvider \"nobody\"\n");
-  EXPECT_EQ(type({"get", "sfp"}), kDone);
-  EXPECT_EQ(err_.str(), "No resources found.\n");
-}
-
 TEST_F(Verbs, GetWarnsOfManifestsThatAreBroken) {
   put("broken.yaml", "kind: [");
   scan();
@@ -165,38 +122,6 @@ TEST_F(Verbs, GetWarnsOfManifestsThatAreBroken) {
   EXPECT_THAT(err_.str(), StartsWith("warning: "));
   EXPECT_THAT(err_.str(), HasSubstr("broken.yaml:1"));
   EXPECT_THAT(out_.str(), HasSubstr("\ndemo "));
-}
-
-TEST_F(Verbs, WatchPrintsTheHeadingsOnceAndThenEachChange) {
-  looks_left_ = 5;
-  report_at_the_next_look(demo_, "Ready", "Running");
-  EXPECT_EQ(type({"get", "-w"}), kDone);
-  const auto lines = base::split(out_.str(), '\n');
-  ASSERT_EQ(lines.size(), 4u) << out_.str();
-  EXPECT_THAT(lines[0], StartsWith("NAME "));
-  EXPECT_THAT(lines[1], StartsWith("demo"));
-  EXPECT_THAT(lines[1], HasSubstr("Unknown"));
-  EXPECT_THAT(lines[2], HasSubstr("True"));
-}
-
-TEST_F(Verbs, WatchKeepsEachColumnWhereItWas) {
-  put("two.yaml", kTwo);  // Its first name is longer than the one that changes.
-  scan();
-  looks_left_ = 5;
-  report_at_the_next_look(demo_, "Ready", "Running");
-  EXPECT_EQ(type({"get", "-w"}), kDone);
-  const auto lines = base::split(out_.str(), '\n');
-  ASSERT_EQ(lines.size(), 5u) << out_.str();
-  EXPECT_EQ(std::string_view(lines[3]).find("True"), std::string_view(lines[0]).find("READY"));
-}
-
-TEST_F(Verbs, ATerminatedSandboxIsNotResumed) {
-  ASSERT_EQ(type({"terminate", "demo"}), kDone);
-  scan();
-  EXPECT_EQ(type({"resume", "demo"}), kRefused);
-  EXPECT_THAT(err_.str(), HasSubstr("\"demo\" is Terminated, and that is final"));
-  EXPECT_THAT(text_of("demo.yaml"), HasSubstr("desiredState: Terminated"));
-  EXPECT_EQ(type({"terminate", "demo"}), kDone);
 }
 
 TEST_F(Verbs, WatchSaysWhatIsGone) {
@@ -207,40 +132,9 @@ TEST_F(Verbs, WatchSaysWhatIsGone) {
   EXPECT_THAT(err_.str(), HasSubstr("default/demo is gone\n"));
 }
 
-TEST_F(Verbs, DescribeShowsOriginAndOwnEvents) {
-  store_->record_event(*store_->find_sandbox(demo_), {"Normal", "Ready", "Prepare", "it answers"});
+TEST_F(Verbs, DescribeShowsTheOrigin) {
   EXPECT_EQ(type({"describe", "demo"}), kDone);
   EXPECT_THAT(out_.str(), HasSubstr("Declared in:      " + (manifests_ / "demo.yaml").string()));
-  EXPECT_THAT(out_.str(), HasSubstr("it answers"));
-  EXPECT_EQ(type({"describe", "nobody"}), kNotFound);
-}
-
-TEST_F(Verbs, EventsAreCountedAndFilteredByName) {
-  for (int i = 0; i < 3; ++i) {
-    store_->record_event(*store_->find_sandbox(demo_),
-                         {"Normal", "Ready", "Prepare", "it answers"});
-  }
-  EXPECT_EQ(type({"events"}), kDone);
-  EXPECT_THAT(out_.str(), HasSubstr("sandbox/demo   3       it answers\n"));
-  put("two.yaml", kTwo);
-  scan();
-  EXPECT_EQ(type({"events", "first"}), kDone);
-  EXPECT_EQ(out_.str(), "");
-  EXPECT_EQ(err_.str(), "No events found.\n");
-  EXPECT_EQ(type({"events", "-o", "json"}), kDone);
-  EXPECT_EQ((*base::parse_json(out_.str()))["items"][0]["count"], 3);
-}
-
-TEST_F(Verbs, EventsNameWhatNeverWas) {
-  store_->record_event(*store_->find_sandbox(demo_), {"Normal", "Ready", "Prepare", "it answers"});
-  EXPECT_EQ(type({"events", "demo", "nobody"}), kNotFound);
-  EXPECT_EQ(out_.str(), "");
-  EXPECT_EQ(err_.str(), "sandfleet: no Sandbox \"nobody\" in namespace default\n");
-  EXPECT_EQ(type({"events", "demo", "-n", "team"}), kNotFound);
-  EXPECT_EQ(type({"delete", "demo", "--wait"}), kDone) << err_.str();
-  EXPECT_EQ(type({"events", "demo"}), kDone) << "what is gone has its events";
-  EXPECT_THAT(out_.str(), HasSubstr("it answers"));
-  EXPECT_EQ(type({"events", "sfp", "default"}), kUsage);
 }
 
 TEST_F(Verbs, PeopleAreToldThatNoControllerIsRunning) {
@@ -308,34 +202,9 @@ TEST_F(Verbs, PauseWaitsUntilThisWishWasSeen) {
   EXPECT_THAT(err_.str(), HasSubstr("waiting for sandbox/demo: the controller has not taken"));
 }
 
-TEST_F(Verbs, WaitingEndsWithTheTimeoutAndSaysWhatIsMissing) {
-  EXPECT_EQ(type({"pause", "demo", "--wait", "--timeout", "3"}), kTimedOut);
-  EXPECT_THAT(err_.str(), HasSubstr("sandbox/demo: not so after 3s: "));
-  EXPECT_THAT(err_.str(), EndsWith("is the controller running?\n"));
-}
-
-TEST_F(Verbs, WaitingDoesNotDoubtAControllerThatHasSpoken) {
-  controller = [&] { report(demo_, "Ready", "Running"); };
-  EXPECT_EQ(type({"pause", "demo", "--wait", "--timeout", "3"}), kTimedOut);
-  EXPECT_THAT(err_.str(), Not(HasSubstr("is the controller running?")));
-}
-
-TEST_F(Verbs, WaitingEndsWhenOnlyAChangeCanHelp) {
-  controller = [&] { report(demo_, "Stalled", "TemplateNotFound"); };
-  EXPECT_EQ(type({"resume", "demo", "--wait"}), kFailed);
-  EXPECT_THAT(err_.str(), HasSubstr("is stalled: Stalled=True TemplateNotFound"));
-}
-
 TEST_F(Verbs, TerminateAsksForTheEnd) {
   EXPECT_EQ(type({"terminate", "sandbox/demo"}), kDone);
   EXPECT_THAT(text_of("demo.yaml"), HasSubstr("desiredState: Terminated   # or Paused"));
-}
-
-TEST_F(Verbs, NamesAreNeededAndProvidersAreNotForThese) {
-  EXPECT_EQ(type({"pause"}), kUsage);
-  EXPECT_EQ(err_.str(), "sandfleet: pause needs a name: sandfleet pause NAME\n");
-  EXPECT_EQ(type({"delete", "sfp", "default"}), kUsage);
-  EXPECT_EQ(type({"resume", "nobody"}), kNotFound);
 }
 
 TEST_F(Verbs, DeleteKeepsTheManifestAndTheObjectStaysAway) {
@@ -386,16 +255,6 @@ TEST_F(Verbs, DeleteSaysWhatTheControllerRefuses) {
   EXPECT_EQ(type({"delete", "demo", "--wait"}), kDone) << err_.str();
 }
 
-TEST_F(Verbs, DeleteHandsThePolicyOn) {
-  ASSERT_TRUE(store_->update_metadata(demo_, {store_->find_sandbox(demo_)->metadata.uid}, {},
-                                      {std::string(api::kFinalizer)}));
-  EXPECT_EQ(type({"delete", "demo", "--policy", "Leave"}), kDone);
-  scan();
-  const auto sandbox = store_->find_sandbox(demo_);
-  ASSERT_TRUE(sandbox && sandbox->deleting());
-  EXPECT_EQ(sandbox->spec.deletion_policy, api::DeletionPolicy::kLeave);
-}
-
 TEST_F(Verbs, ApplyPutsAFileIntoTheFolder) {
   const fs::path file = folder_ / "new.yaml";
   ASSERT_TRUE(base::write_file_atomically(
@@ -427,17 +286,6 @@ TEST_F(Verbs, ApplyNamesAPipedManifestByItsObject) {
             kDone)
       << err_.str();
   EXPECT_TRUE(fs::exists(manifests_ / "piped.yaml"));
-}
-
-TEST_F(Verbs, ApplyShowsWhatIsWrongAndChangesNothing) {
-  EXPECT_EQ(type({"apply", "-f", "-"},
-                 "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: bad}\n"
-                 "spec: {template: {id: base}, desiredState: Pause}\n"),
-            kFailed);
-  EXPECT_THAT(err_.str(), HasSubstr("stdin.yaml:4:"));
-  EXPECT_THAT(err_.str(), HasSubstr("spec.desiredState"));
-  EXPECT_FALSE(fs::exists(manifests_ / "bad.yaml"));
-  EXPECT_EQ(type({"apply", "-f", (folder_ / "missing.yaml").string()}), kNotFound);
 }
 
 TEST_F(Verbs, AFolderThatIsNoStateFolderIsNamed) {

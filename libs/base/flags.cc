@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "libs/base/strings.h"
 #include "libs/base/version.h"
 
 namespace base {
@@ -12,6 +13,7 @@ struct Flags::State {
   CLI::App* app = nullptr;
   std::function<int()> run;
   std::vector<std::unique_ptr<Flags>> commands;
+  std::vector<FlagShape> shapes;
 };
 
 namespace {
@@ -20,6 +22,12 @@ void apply(CLI::Option* option, const FlagRule& rule) {
   if (rule.required) option->required();
   if (!rule.environment.empty()) option->envname(rule.environment);
   if (!rule.choices.empty()) option->check(CLI::IsMember(rule.choices));
+}
+
+// "-o,--output" as it is declared; one without dashes is positional.
+void note(std::vector<FlagShape>& shapes, const std::string& name, bool takes_value,
+          const FlagRule& rule = {}) {
+  if (name.starts_with('-')) shapes.push_back({split(name, ','), takes_value, rule.choices});
 }
 
 }  // namespace
@@ -37,10 +45,12 @@ void Flags::text(const std::string& name, std::string& field, const std::string&
   auto* option = state_->app->add_option(name, field, help);
   if (!field.empty()) option->capture_default_str();
   apply(option, rule);
+  note(state_->shapes, name, true, rule);
 }
 void Flags::texts(const std::string& name, std::vector<std::string>& field, const std::string& help,
                   const FlagRule& rule) {
   apply(state_->app->add_option(name, field, help), rule);
+  note(state_->shapes, name, true, rule);
 }
 void Flags::number(const std::string& name, std::int64_t& field, const std::string& help,
                    const FlagRule& rule) {
@@ -48,9 +58,11 @@ void Flags::number(const std::string& name, std::int64_t& field, const std::stri
   if (rule.at_least != INT64_MIN || rule.at_most != INT64_MAX)
     option->check(CLI::Range(rule.at_least, rule.at_most));
   apply(option, rule);
+  note(state_->shapes, name, true, rule);
 }
 void Flags::flag(const std::string& name, bool& field, const std::string& help) {
   state_->app->add_flag(name, field, help);
+  note(state_->shapes, name, false);
 }
 
 Flags& Flags::command(const std::string& name, const std::string& about, std::function<int()> run) {
@@ -77,6 +89,8 @@ std::optional<int> Flags::parse(int argc, const char* const* argv) {
     if (command->state_->app->parsed() && command->state_->run) return command->state_->run();
   return std::nullopt;
 }
+
+const std::vector<FlagShape>& Flags::shapes() const { return state_->shapes; }
 
 std::string Flags::help() const {
   const CLI::App* program = state_->app->get_parent();

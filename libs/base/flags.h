@@ -18,6 +18,13 @@ struct FlagRule {
   std::int64_t at_least = INT64_MIN, at_most = INT64_MAX;
 };
 
+// One flag as a program that helps to type it needs to know it.
+struct FlagShape {
+  std::vector<std::string> names;  // With their dashes.
+  bool takes_value = true;
+  std::vector<std::string> choices = {};  // Empty: any.
+};
+
 // The flags of one program, or of one of its commands: a table of name, help and the field that is
 // set, whose value beforehand is the default that the help shows.
 //
@@ -46,6 +53,8 @@ class Flags {
   // Nothing: go on (only when no command was chosen). A number: exit with it. --help and --version
   // exit 0; what cannot be read is named on stderr with what to do, exit 2.
   std::optional<int> parse(int argc, const char* const* argv);
+  // Those with dashes that were declared so far, in that order.
+  const std::vector<FlagShape>& shapes() const;
   std::string help() const;  // What --help prints; of a command, after the program's name.
 
  private:
