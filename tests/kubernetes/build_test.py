@@ -26,7 +26,8 @@ case $1 in
     chmod +x "$2" ;;
 esac
 """
-PROGRAMS = ["etcd", "helm", "kube-apiserver", "kube-controller-manager"]
+PROGRAMS = ["etcd", "helm", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl",
+            "kubelet"]
 
 
 class Build(unittest.TestCase):

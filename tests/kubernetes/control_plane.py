@@ -25,6 +25,7 @@ import world  # noqa: E402
 
 START_S = 60  # Idle it takes 3 to 7 s, 14 s with controllers.
 STARTS = 3  # Somebody may take a port between its choice and its use.
+SERVICES, SERVICE_ADDRESS = "10.96.0.0/16", "10.96.0.1"  # The first is always the API server's own.
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 YAML, APPLY = "application/yaml", "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"  # What `kubectl get` asks for.
@@ -83,7 +84,7 @@ def free_ports(count):
 class Authority:
     """The certificate authority of one control plane, and what it has signed, by the openssl program."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, address):
         self.folder = folder
         folder.mkdir(mode=0o700)
         (folder / "openssl.cnf").write_text("[req]\ndistinguished_name = name\n[name]\n")
@@ -91,7 +92,7 @@ class Authority:
                     ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"])
         self._openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "accounts.key")
         self.issue("server", "/CN=kube-apiserver", "extendedKeyUsage=serverAuth",
-                   "subjectAltName=IP:127.0.0.1,DNS:localhost")
+                   f"subjectAltName=IP:{address},IP:{SERVICE_ADDRESS},DNS:localhost,DNS:kubernetes.default.svc")
 
     def issue(self, name, subject, *extensions):
         self._issue(name, subject, ["-CA", "ca.crt", "-CAkey", "ca.key"],
@@ -122,10 +123,12 @@ class ControlPlane:
     `controllers`, kube-controller-manager runs too: it makes each namespace's ServiceAccount, collects
     garbage and empties deleted namespaces; without it none of that happens."""
 
+    address = "127.0.0.1"
+
     def __init__(self, folder, controllers=False):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
-        self.authority = Authority(self.folder / "pki")
+        self.authority = Authority(self.folder / "pki", self.address)
         self.with_controllers = controllers
         self.audit_log = self.folder / "audit.log"
         self.etcd = self.api_server = self.controllers = None
@@ -149,16 +152,20 @@ class ControlPlane:
         admission = [] if self.with_controllers else ["--disable-admission-plugins=ServiceAccount"]
         pki = self.authority.path
         self.api_server = self._program(
-            "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self.store_port}", "--bind-address=127.0.0.1",
-            f"--secure-port={self.port}", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+            "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self.store_port}", f"--bind-address={self.address}",
+            f"--secure-port={self.port}", f"--advertise-address={self.address}",
             f"--cert-dir={self.folder / 'api-server'}", f"--tls-cert-file={pki('server.crt')}",
             f"--tls-private-key-file={pki('server.key')}", f"--client-ca-file={pki('ca.crt')}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={pki('accounts.key')}", f"--service-account-signing-key-file={pki('accounts.key')}",
-            "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC",
+            f"--service-cluster-ip-range={SERVICES}", "--authorization-mode=Node,RBAC",
             f"--audit-policy-file={self.folder / 'audit-policy.yaml'}",
-            f"--audit-log-path={self.audit_log}", *admission)
+            f"--audit-log-path={self.audit_log}", *admission, *self.api_server_arguments())
         self.wait_ready()
+
+    def api_server_arguments(self):
+        """Those that hang on what is beside it: here nothing, so it is no endpoint of its own service."""
+        return ["--endpoint-reconciler-type=none"]
 
     def wait_ready(self):
         self._wait("the API server to be ready", lambda: self.ask("GET", "/readyz").status == 200)
@@ -177,7 +184,7 @@ class ControlPlane:
 
     @property
     def url(self):
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self.address}:{self.port}"
 
     def kubeconfig(self, user="admin", groups=("system:masters",)):
         """A file for somebody with a client certificate; by default one who may do everything."""
@@ -198,7 +205,7 @@ class ControlPlane:
         certificate, key = self.authority.client(user, groups)
         trust = ssl.create_default_context(cafile=self.authority.path("ca.crt"))
         trust.load_cert_chain(certificate, key)
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=trust)
+        connection = http.client.HTTPSConnection(self.address, self.port, timeout=30, context=trust)
         sent = body if body is None or isinstance(body, str) else json.dumps(body)
         with contextlib.closing(connection):
             connection.request(method, path, sent and sent.encode(), {"Content-Type": content_type, "Accept": accept})
@@ -228,9 +235,8 @@ class ControlPlane:
 
     def close(self):
         """Kills it all: nobody needs its data any more."""
-        for program in (self.controllers, self.api_server, self.etcd):
-            if program is not None:
-                program.kill()
+        for program in self._programs():
+            program.kill()
 
     def __enter__(self):
         return self
@@ -253,12 +259,16 @@ class ControlPlane:
                 self.close()
                 raise
 
-    def _program(self, name, *arguments):
-        return world.Program(name, *arguments, folder=tools(), log=self.folder / f"{name}.log", dies_by=signal.SIGKILL)
+    def _program(self, name, *arguments, folder=None):
+        return world.Program(name, *arguments, folder=folder or tools(), log=self.folder / f"{name}.log",
+                             dies_by=signal.SIGKILL)
+
+    def _programs(self):
+        return [program for program in (self.controllers, self.api_server, self.etcd) if program is not None]
 
     def _wait(self, what, check):
         def attempt():
-            for program in filter(None, (self.etcd, self.api_server, self.controllers)):
+            for program in self._programs():
                 assert program.alive(), f"{program.name} ended while waiting for {what}:\n{program.output()[-4000:]}"
             with contextlib.suppress(OSError, http.client.HTTPException):
                 return check()
