@@ -1,0 +1,266 @@
+"""charts/sandfleet, by Helm itself, against the schemas of Kubernetes' own kinds and on a real API server: what it
+renders is valid, what cannot work is refused in words that help, and nobody gets more rights than reviewed.
+
+Reviewed rights are in rights.txt; UPDATE=1 writes it anew, for a review."""
+
+import functools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from control_plane import ControlPlane, tools, world  # noqa: E402
+import schemas  # noqa: E402
+
+CHART = world.REPO / "charts/sandfleet"
+VALUES = sorted((CHART / "ci").glob("*.yaml"))
+IMAGE = "image.repository=registry.example.com/sandfleet/controller"
+SERVED = "sandfleet.dev/v1alpha1/SandboxProvider"
+OTHERS = ("sandfleet.dev/", "monitoring.coreos.com/")  # Kinds that are not Kubernetes' own.
+REVIEWED = HERE / "rights.txt"
+ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+ROLES = "/apis/rbac.authorization.k8s.io/v1"
+
+REFUSED = [  # (values that are set, words of the message)
+    ([], "image.repository is empty: name the place"),
+    ([IMAGE, "controller.replicas=two"], "at '/controller/replicas': got string, want integer"),
+    ([IMAGE, "controller.replicas=-1"], "at '/controller/replicas': minimum: got -1, want 0"),
+    ([IMAGE, "controller.replica=2"], "at '/controller': additional properties 'replica' not allowed"),
+    ([IMAGE, "controler.replicas=2"], "additional properties 'controler' not allowed"),
+    ([IMAGE, "image.pullPolicy=Sometimes"], "at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"),
+    ([IMAGE, "image.digest=sha256:12"], "at '/image/digest': 'sha256:12' does not match pattern"),
+    (["image.repository=https://registry.example.com/x"], "at '/image/repository': 'https://registry.example.com/x' does not"),
+    ([IMAGE, "controller.log.level=loud"], "at '/controller/log/level': value must be one of 'debug', 'info', 'warn', 'error'"),
+    ([IMAGE, "controller.watchNamespace=Team_A"], "at '/controller/watchNamespace': 'Team_A' does not match pattern"),
+    ([IMAGE, "controller.terminationGracePeriodSeconds=5"], "terminationGracePeriodSeconds': minimum: got 5, want 30"),
+    ([IMAGE, "metrics.port=80"], "at '/metrics/port': minimum: got 80, want 1,024"),
+    ([IMAGE, "rbac.readSecretsIn={a,a}"], "at '/rbac/readSecretsIn': items at 0 and 1 are equal"),
+    ([IMAGE, "networkPolicy.egressPorts=null"], "at '/networkPolicy': missing property 'egressPorts'"),
+    ([IMAGE, "provider.create=true"], "the cluster does not serve SandboxProvider yet; install without it"),
+]
+REFUSED_WHERE_SERVED = [
+    ([IMAGE, "provider.create=true"], "provider.api.url is empty: give the base URL of the E2B API"),
+    ([IMAGE, "provider.create=true", "provider.api.url=https://api.e2b.app"], "provider.data.url is empty: give the base URL"),
+    ([IMAGE, "provider.create=true", "provider.api.url=api.e2b.app"], "at '/provider/api/url': 'api.e2b.app' does not match"),
+]
+
+
+def helm(*arguments, kubeconfig="/dev/null"):
+    done = subprocess.run([tools() / "helm", *map(str, arguments)], capture_output=True, text=True, timeout=50,
+                          env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "KUBECONFIG": str(kubeconfig)})
+    return done.returncode, done.stdout, done.stderr
+
+
+@functools.cache
+def rendered(*arguments):
+    code, output, complaints = helm("template", "sandfleet", CHART, "--namespace", "sandfleet", "--api-versions", SERVED,
+                                    *arguments)
+    assert code == 0, complaints
+    return [document for document in yaml.load_all(output, yaml.CSafeLoader) if document]
+
+
+def find(documents, kind, name=None):
+    (found,) = [each for each in documents if each["kind"] == kind and name in (None, each["metadata"]["name"])]
+    return found
+
+
+class Rendered(unittest.TestCase):
+    def test_passes_lint(self):
+        for values in VALUES:
+            with self.subTest(values.name):
+                code, output, complaints = helm("lint", "--strict", CHART, "--values", values, "--set", "provider.create=false")
+                self.assertEqual(code, 0, output + complaints)
+                self.assertNotIn("[WARNING]", output)
+                self.assertNotIn("[ERROR]", output)
+
+    def test_fits_the_schemas_of_kubernetes(self):
+        for values in VALUES:
+            for document in rendered("--values", values):
+                name = f"{values.name}: {document['kind']} {document['metadata']['name']}"
+                if document["apiVersion"].startswith(OTHERS):
+                    continue
+                with self.subTest(name):
+                    kubernetes_validate.validate(document, "1.37", strict=True)
+
+    def test_every_object_says_whose_it_is(self):
+        for values in VALUES:
+            for document in rendered("--values", values):
+                with self.subTest(f"{values.name}: {document['kind']}"):
+                    labels = document["metadata"]["labels"]
+                    self.assertEqual([labels[f"app.kubernetes.io/{each}"] for each in ("instance", "part-of", "managed-by")],
+                                     ["sandfleet", "sandfleet", "Helm"])
+                    if document["kind"] in ("Deployment", "Service", "Role", "Secret", "ServiceAccount", "NetworkPolicy",
+                                            "PodDisruptionBudget", "ServiceMonitor", "Pod"):
+                        self.assertIn("namespace", document["metadata"])
+
+    def test_selects_its_own_pods(self):
+        documents = rendered("--values", CHART / "ci/everything.yaml")
+        deployment = find(documents, "Deployment")["spec"]
+        labels = deployment["template"]["metadata"]["labels"].items()
+        selectors = [deployment["selector"]["matchLabels"], find(documents, "Service")["spec"]["selector"],
+                     find(documents, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+                     find(documents, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+                     *(each["labelSelector"]["matchLabels"] for each in
+                       deployment["template"]["spec"]["topologySpreadConstraints"])]
+        for selector in selectors:
+            self.assertLessEqual(selector.items(), labels)
+            self.assertFalse(selector.items() <= find(documents, "Pod")["metadata"]["labels"].items())
+        monitor = find(documents, "ServiceMonitor")["spec"]
+        self.assertLessEqual(monitor["selector"]["matchLabels"].items(), find(documents, "Service")["metadata"]["labels"].items())
+        ports = {port["name"] for port in find(documents, "Service")["spec"]["ports"]}
+        self.assertIn(monitor["endpoints"][0]["port"], ports)
+
+    def test_pods_are_as_restricted_as_can_be(self):
+        documents = rendered("--values", CHART / "ci/least.yaml")
+        for spec in (find(documents, "Deployment")["spec"]["template"]["spec"], find(documents, "Pod")["spec"]):
+            self.assertEqual((spec["securityContext"]["runAsNonRoot"], spec["securityContext"]["seccompProfile"]),
+                             (True, {"type": "RuntimeDefault"}))
+            for container in spec["containers"]:
+                self.assertEqual(container["securityContext"], {
+                    "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
+                self.assertIn("memory", container["resources"]["limits"])
+
+    def test_refuses_what_cannot_work_and_says_why(self):
+        for cases, more in ((REFUSED, []), (REFUSED_WHERE_SERVED, ["--api-versions", SERVED])):
+            for values, words in cases:
+                with self.subTest(values):
+                    code, _, complaints = helm("template", "sandfleet", CHART, *more,
+                                               *(word for each in values for word in ("--set", each)))
+                    self.assertEqual(code, 1)
+                    self.assertIn(words, complaints)
+
+    def test_every_value_is_in_the_schema_and_is_used(self):
+        def paths(values, schema, path=""):
+            for key, value in values.items():
+                self.assertIn(key, schema["properties"], path)
+                inner = schema["properties"][key]
+                if isinstance(value, dict) and inner.get("properties"):
+                    self.assertIs(inner.get("additionalProperties"), False, f"{path}.{key}")
+                    self.assertEqual(inner.get("required", []), [] if key == "resources" else list(value), f"{path}.{key}")
+                    yield from paths(value, inner, f"{path}.{key}")
+                else:
+                    yield f"{path}.{key}"
+
+        schema = json.loads((CHART / "values.schema.json").read_text())
+        templates = "".join(path.read_text() for path in (CHART / "templates").rglob("*.*"))
+        for path in paths(yaml.safe_load((CHART / "values.yaml").read_text()), schema):
+            with self.subTest(path):
+                # By itself, or as a part of what is rendered whole.
+                self.assertTrue(any(re.search(rf"\.{word}\b", templates) for word in path.split(".")[-2:]))
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(world.temporary_folder("chart"))
+        cls.cluster = cls.enterClassContext(ControlPlane(folder / "cluster", controllers=True))
+        cls.kubeconfig = cls.cluster.kubeconfig()
+        for name in ("sandfleet", "team-a", "team-b"):
+            made = cls.cluster.ask("POST", "/api/v1/namespaces", {
+                "apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+            assert made.status == 201, made
+        cls.dry_run = cls.helm("install", "--dry-run=server", "--values", CHART / "ci/least.yaml")
+        cls.install = cls.helm("install", "--values", CHART / "ci/least.yaml", "--set", "rbac.readSecretsIn={team-a}")
+
+    @classmethod
+    def helm(cls, verb, *arguments):
+        code, output, complaints = helm(verb, "sandfleet", CHART, "--namespace", "sandfleet", *arguments, kubeconfig=cls.kubeconfig)
+        return code, output + complaints
+
+    def get(self, path):
+        return self.cluster.ask("GET", path)
+
+    def test_a_server_takes_all_of_it(self):
+        self.assertEqual(self.dry_run[0], 0, self.dry_run[1])
+        self.assertEqual(self.install[0], 0, self.install[1])
+        self.assertIn("helm -n sandfleet test sandfleet", self.install[1])
+        self.assertNotIn("Warning", self.install[1])
+        deployment = "/apis/apps/v1/namespaces/sandfleet/deployments/sandfleet-controller"
+        # Only admission stands between a pod and a node: under `restricted`, pods come to be.
+        world.wait_until("pods", lambda: self.get(deployment).body["status"].get("unavailableReplicas") == 2)
+
+    def test_the_servers_flow_control_knows_the_controller(self):
+        account = ("system:serviceaccounts", "system:serviceaccounts:sandfleet", "system:authenticated")
+        user = "system:serviceaccount:sandfleet:sandfleet-controller"
+
+        def counted():
+            answer = self.cluster.ask("GET", "/apis/sandfleet.dev/v1alpha1/sandboxes", user=user, groups=account)
+            return answer.status == 200 and 'flow_schema="sandfleet-sandfleet-controller"' in self.cluster.metrics()
+
+        world.wait_until("requests under the controller's own flow schema", counted)
+
+    def test_upgrade_brings_a_provider_and_uninstall_leaves_what_has_sandboxes(self):
+        release = ["--values", CHART / "ci/least.yaml", "--set", "fullnameOverride=second", "--namespace", "team-b"]
+        code, output, complaints = helm("install", "second", CHART, *release, "--set", "crds.install=false",
+                                        kubeconfig=self.kubeconfig)
+        self.assertEqual(code, 0, output + complaints)
+        url = ["--set", "provider.api.url=http://10.0.0.1:3000", "--set", "provider.data.url=http://10.0.0.1:3001"]
+        code, output, complaints = helm("upgrade", "second", CHART, *release, *url, "--set", "crds.install=false", "--set",
+                                        "provider.create=true,provider.name=second", kubeconfig=self.kubeconfig)
+        self.assertEqual(code, 0, output + complaints)
+        provider = "/apis/sandfleet.dev/v1alpha1/sandboxproviders/second"
+        self.assertEqual(self.get(provider).body["spec"]["data"]["routing"], "Subdomain")
+        code, output, complaints = helm("uninstall", "second", "--namespace", "team-b", kubeconfig=self.kubeconfig)
+        self.assertEqual(code, 0, output + complaints)
+        self.assertEqual(self.get(provider).status, 200)
+        self.assertEqual(self.get("/apis/apps/v1/namespaces/team-b/deployments/second-controller").status, 404)
+
+    def test_nobody_may_do_more_than_was_reviewed(self):
+        for role in ("view", "edit", "admin", "sandfleet-sandfleet-attach"):
+            made = self.cluster.ask("POST", f"{ROLES}/namespaces/team-a/rolebindings", {
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": role},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+                "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": role}]})
+            self.assertEqual(made.status, 201, made.body)
+        world.wait_until("rights to be gathered", lambda: any(
+            "sandboxes" in rule["resources"] for rule in self.rules("admin", "team-a")))
+        found = ["What each may do beyond what everybody may: reviewed, and held against a real API server."]
+        account = "system:serviceaccount:sandfleet:sandfleet-controller"
+        for user, space in [(account, "sandfleet"), (account, "team-a"), (account, "team-b"),
+                            ("system:serviceaccount:sandfleet:default", "sandfleet")]:
+            found += ["", f"{user} in {space}", *self.lines(self.rules(user, space))]
+        for role in ("view", "edit", "admin", "sandfleet-sandfleet-attach"):
+            ours = [rule for rule in self.rules(role, "team-a") if "sandfleet.dev" in rule["apiGroups"]]
+            found += ["", f"a user with the role {role} in team-a, of ours", *self.lines(ours)]
+        text = "\n".join(found) + "\n"
+        if os.environ.get("UPDATE"):
+            REVIEWED.write_text(text)
+        self.assertEqual(text, REVIEWED.read_text())
+
+    def rules(self, user, space):
+        """What a user has in a namespace and one whom nobody gave a right has not."""
+        def all_of(name):
+            groups = ("system:authenticated",) + (("system:serviceaccounts",) if ":" in name else ())
+            answer = self.cluster.ask("POST", ACCESS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
+                                                       "spec": {"namespace": space}}, user=name, groups=groups)
+            self.assertEqual(answer.status, 201, answer.body)
+            return answer.body["status"]["resourceRules"]
+
+        everybody = all_of("nobody:" if ":" in user else "nobody")
+        return [rule for rule in all_of(user) if rule not in everybody]
+
+    @staticmethod
+    def lines(rules):
+        for rule in rules:
+            assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"], rule
+        lines = sorted({f"  {group or 'core'}/{resource}" + (f" {', '.join(rule['resourceNames'])}" if rule.get("resourceNames") else "")
+                        + f": {verb}" for rule in rules for group in rule["apiGroups"] for resource in rule["resources"]
+                        for verb in rule["verbs"]})
+        merged = {}
+        for line in lines:
+            what, verb = line.rsplit(": ", 1)
+            merged.setdefault(what, []).append(verb)
+        return [f"{what}: {' '.join(verbs)}" for what, verbs in merged.items()] or ["  nothing"]
+
+
+if __name__ == "__main__":
+    schemas.run_among_them()
+    import kubernetes_validate
+    import yaml
+    unittest.main()
