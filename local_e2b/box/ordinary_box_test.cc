@@ -93,10 +93,12 @@ TEST_F(OrdinaryBoxTest, ServesShellsAndTools) {
 
 TEST_F(OrdinaryBoxTest, IsDestroyedWithWhatRunsFromDestruction) {
   const BoxRecord box = make("escape");
-  // Every hop leaves its session and its parent; some go to PID namespaces of their own.
+  // Every hop leaves its session and its parent; some go to PID namespaces of their own. Should
+  // nobody destroy it, it ends by itself.
   run(box,
-      "printf 'i=$1; echo $i > /tmp/hops; sleep 0.001; [ $((i %% 5)) = 0 ] && "
-      "setsid unshare -pf sleep 1000 & setsid sh /tmp/hop $((i+1)) & setsid sleep 1000 & exit 0' "
+      "printf 'i=$1; [ $i -lt 2000 ] || exit 0; echo $i > /tmp/hops; sleep 0.001; "
+      "[ $((i %% 5)) = 0 ] && setsid unshare -pf sleep 30 & "
+      "setsid sh /tmp/hop $((i+1)) & setsid sleep 30 & exit 0' "
       "> /tmp/hop; setsid sh /tmp/hop 1 >/dev/null 2>&1 </dev/null &");
   ASSERT_TRUE(base::eventually([&] {
     const auto hops = base::read_file(box.folder / "root/tmp/hops");
