@@ -27,6 +27,7 @@ base::Json to_json(const Blueprint& plan) {
                      {"executor", plan.executor.string()},
                      {"etc", plan.etc.string()},
                      {"executorBakedIn", plan.executor_baked_in},
+                     {"executorDigest", plan.executor_digest},
                      {"extraLowers", extra},
                      {"firstUid", plan.ids.uid},
                      {"firstGid", plan.ids.gid},
@@ -53,6 +54,7 @@ base::Result<Blueprint> blueprint_from_json(const base::Json& json) {
     return base::error(base::ErrorCode::kInvalid, "a part of the blueprint is missing");
   Blueprint plan{*id, *folder, *cgroup, *executor, *etc};
   plan.executor_baked_in = base::bool_at(json, "executorBakedIn").value_or(false);
+  plan.executor_digest = base::text_at(json, "executorDigest").value_or("");
   for (const base::Json& lower : *extra)
     if (lower.is_string()) plan.extra_lowers.emplace_back(lower.get<std::string>());
   plan.ids = {static_cast<uid_t>(*uid), static_cast<gid_t>(*gid),

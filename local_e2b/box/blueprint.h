@@ -21,6 +21,7 @@ struct Blueprint {
   std::filesystem::path executor;
   std::filesystem::path etc;  // The copy of /etc that it starts from.
   bool executor_baked_in = false;
+  std::string executor_digest = {};  // Of one that is baked in: noted beside it.
   std::vector<std::filesystem::path> extra_lowers;
   BoxIds ids;
   pid_t server_pid = 0;

@@ -18,6 +18,7 @@ Blueprint plan() {
           .executor = "/bin/executor",
           .etc = "/state/etc/1",
           .executor_baked_in = true,
+          .executor_digest = "00ff",
           .extra_lowers = {"/usr/share", "/srv,:x"},
           .ids = {0x7001'0000, 0x7002'0000, 3},
           .server_pid = 42,

@@ -13,6 +13,7 @@
 #include "libs/base/fd.h"
 #include "libs/base/json.h"
 #include "libs/base/result.h"
+#include "local_e2b/box/file_digest.h"
 #include "local_e2b/box/uid_ranges.h"
 
 // A box: one sandbox's process tree in its own mount, PID, UTS, IPC, network and user namespaces,
@@ -52,8 +53,8 @@ std::vector<std::string> build_steps();
 
 struct BoxSpec {
   std::string id;
-  bool executor_baked_in =
-      false;  // Template base-executor: also at /opt/sandfleet/bin/sandfleet-executor.
+  // Template base-executor: also at /opt/sandfleet/bin/sandfleet-executor, its digest beside it.
+  bool executor_baked_in = false;
 };
 
 // Enough to find a box again after the server died: kept as JSON by the server.
@@ -133,6 +134,7 @@ class Boxes {
 
   const BoxSettings settings_;
   const Capabilities capabilities_;
+  FileDigest executor_digest_;
   std::mutex mutex_;  // Held while a uid range is chosen and marked as taken, and for what follows.
   std::filesystem::path etc_;              // The copy of /etc that boxes start from; set once.
   std::map<std::string, pid_t> children_;  // Inits that are children of this process, by box.

@@ -156,12 +156,17 @@ base::Result<BoxIds> Boxes::claim(const std::string& id) {
 }
 
 base::Result<BoxRecord> Boxes::build(const BoxSpec& spec, const BoxIds& ids) {
+  std::string digest;
+  if (spec.executor_baked_in) {
+    TRY(digest, executor_digest_.of(settings_.executor));
+  }
   const Blueprint plan{.id = spec.id,
                        .folder = folder_of(spec.id),
                        .cgroup = cgroup_of(spec.id),
                        .executor = settings_.executor,
                        .etc = etc_,
                        .executor_baked_in = spec.executor_baked_in,
+                       .executor_digest = std::move(digest),
                        .extra_lowers = settings_.extra_lowers,
                        .ids = ids,
                        .server_pid = ::getpid(),

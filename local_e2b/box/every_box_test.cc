@@ -84,6 +84,12 @@ TEST_F(BoxTest, ShowsTheExecutorWhereATemplateHasIt) {
   EXPECT_EQ(run(*baked, std::string("cmp ") + kEnvdPath + " " + kBakedExecutorPath +
                             " && stat -c %a " + kBakedExecutorPath),
             "755\n");
+  EXPECT_EQ(run(*baked, std::string("cd /opt/sandfleet/bin && sha256sum sandfleet-executor | "
+                                    "cut -d' ' -f1 | cmp - sandfleet-executor.sha256 && "
+                                    "[ -O sandfleet-executor.sha256 ] && "
+                                    "[ ! sandfleet-executor -nt sandfleet-executor.sha256 ] && "
+                                    "stat -c %a sandfleet-executor.sha256")),
+            "644\n");
   EXPECT_THAT(run(make("plain"), std::string("ls ") + kBakedExecutorPath),
               HasSubstr("No such file"));
 }
