@@ -19,6 +19,9 @@ void add_run_command(base::Flags& flags, RunOptions& run) {
   command.text("--listen", run.listen, "IPv4 address");
   command.text("--runtime-dir", run.runtime_folder, "private folder: real, mode 0700, our own",
                {.required = true});
+  command.text("--log-file", run.log_file,
+               "what is said from the moment on that the secrets are there goes here instead of "
+               "stderr");
 }
 
 }  // namespace

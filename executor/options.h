@@ -19,6 +19,7 @@ struct RunOptions {
   std::int64_t port = wire::kExecutorPort;
   std::string listen = "0.0.0.0";
   std::string runtime_folder;
+  std::string log_file;  // Empty: stderr.
 };
 
 // Parses the command line and runs what it asks for; the exit code.

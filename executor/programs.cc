@@ -9,12 +9,15 @@
 #include <memory>
 
 #include "executor/admin/admin.h"
+#include "executor/admin/log_file.h"
+#include "executor/admin/runtime_folder.h"
 #include "executor/envd/server.h"
 #include "executor/init/supervisor.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
 #include "libs/base/clock.h"
 #include "libs/base/descriptors.h"
+#include "libs/base/files.h"
 #include "libs/base/log.h"
 
 namespace executor {
@@ -22,6 +25,7 @@ namespace {
 
 constexpr std::size_t kSecretsBytesMax = 64u << 10;
 constexpr base::Seconds kSecretsWithin{30};
+static_assert(kExitLocked == wire::kExitTaken);
 
 // Nothing of ours may take the place of a standard stream, and nobody of the same user may read our
 // memory: tokens are in it.
@@ -29,6 +33,13 @@ void settle_in() {
   for (int fd = ::open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = ::dup(fd);
   ::prctl(PR_SET_DUMPABLE, 0);
   ::signal(SIGPIPE, SIG_IGN);
+}
+
+// Whoever started us may have left, or not read for long: that must not hold us up.
+void tell_starter(std::string_view line) {
+  pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&output, 1, 0) > 0)
+    static_cast<void>(base::write_all(STDOUT_FILENO, std::string(line) + "\n"));
 }
 
 aio::Task<int> until_told_to_stop() {
@@ -76,6 +87,7 @@ int serve_daemon(const EnvdOptions& options, Memo memo) {
 }
 
 int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
+  if (!options.log_file.empty()) bound_log();
   const auto json = base::parse_json(memo.content());
   if (!json) return kExitBadSecrets;
   auto secrets = wire::start_secrets_from_json(*json);
@@ -83,17 +95,26 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
     base::log::error("the start secrets are not right", {{"error", secrets.error()}});
     return kExitBadSecrets;
   }
+  auto marker = folder.open_marker();
+  if (!marker) {
+    base::log::error("cannot use the marker", {{"error", marker.error()}});
+    return kExitBadFolder;
+  }
   aio::Loop loop;
   const base::SystemClock clock;
-  Admin admin(*std::move(secrets), std::move(folder), clock);
+  Admin admin(*std::move(secrets), *std::move(marker), clock);
+  aio::Background background(1);
   aio::TaskGroup tasks(loop.executor());
   tasks.spawn(admin.watch_the_clock());
   const auto handler = [&admin](std::shared_ptr<aio::HttpExchange> exchange) {
     return admin.serve(std::move(exchange));
   };
   const auto limits = aio::limits_within(base::raise_descriptor_limit().now);
-  return serve(loop, handler, limits, options.listen, options.port,
-               [&] { memo.keep(memo.content()); });
+  return serve(loop, handler, limits, options.listen, options.port, [&] {
+    memo.keep(memo.content());
+    tell_starter(wire::kServingLine);
+    tasks.spawn(admin.settle_marker(background));
+  });
 }
 
 // The first line of stdin, which then is closed. What it holds is secret. Whoever started us may
@@ -126,7 +147,12 @@ int run_envd(const EnvdOptions& options) {
 
 int run_executor(const RunOptions& options) {
   settle_in();
+  if (RuntimeFolder::is_taken(options.runtime_folder)) {
+    base::log::error("another executor is at work", {{"folder", options.runtime_folder}});
+    return kExitLocked;
+  }
   // Before the lock: a start whose starter died must not keep the next one out.
+  tell_starter(wire::kWaitingLine);
   const std::string secrets = read_secrets_line();
   const auto json = base::parse_json(secrets);
   const auto read = json ? wire::start_secrets_from_json(*json) : json.error();
@@ -138,6 +164,12 @@ int run_executor(const RunOptions& options) {
   if (!folder) {
     base::log::error("cannot use the runtime folder", {{"error", folder.error()}});
     return folder.error().code == base::ErrorCode::kConflict ? kExitLocked : kExitBadFolder;
+  }
+  if (!options.log_file.empty()) {
+    if (const auto opened = log_to(options.log_file); !opened) {
+      base::log::error("cannot use the log file", {{"error", opened.error()}});
+      return kExitBadFolder;
+    }
   }
   return supervise(secrets, [&](Memo memo) {
     return serve_admin(options, *std::move(folder), std::move(memo));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "controller/prepare/scripts.h"
 #include "libs/base/crypto.h"
 #include "libs/base/strings.h"
 #include "libs/net/transport.h"
@@ -16,101 +17,62 @@ using base::ErrorCode;
 constexpr base::Milliseconds kScriptTimeout{20'000};
 constexpr char kRoot[] = "root";
 
-// As root, once: the runtime folder of the default user, and a control group that it owns. Prints
-// the group's folder, then the digest of the executor that is there, each on a line that may be
-// empty. $1: uid:gid of the default user.
-constexpr char kLayOut[] = R"sh(set -eu
-d=/var/lib/sandfleet
-if [ -L "$d" ] || { [ -e "$d" ] && [ ! -d "$d" ]; }; then
-  echo "$d is not a real folder" >&2
-  exit 70
-fi
-mkdir -p "$d"
-chown "$1" "$d"
-chmod 0700 "$d"
-mount= path= group=
-while read -r _ point type _; do
-  if [ "$type" = cgroup2 ]; then mount=$point; break; fi
-done </proc/mounts
-while IFS=: read -r number _ own; do
-  if [ "$number" = 0 ]; then path=$own; fi
-done </proc/self/cgroup
-if [ -n "$mount" ]; then
-  [ -d "$mount$path" ] || path=
-  if mkdir -p "${mount}${path%/}/sandfleet" 2>/dev/null; then
-    group=${mount}${path%/}/sandfleet
-    chown "$1" "$group" "$group/cgroup.procs" "$group/cgroup.subtree_control" 2>/dev/null || group=
-  fi
-fi
-echo "$group"
-if [ -f "$2" ] && [ ! -L "$2" ]; then sha256sum "$2" 2>/dev/null || echo unknown; else echo none; fi
-)sh";
+constexpr std::size_t kToldBytesMax = 4096;  // What an executor says to its starter is less.
 
-// As root: ends every executor of ours but envd. $1: its path.
-constexpr char kEndAll[] = R"sh(for p in /proc/[0-9]*; do
-  case "$(readlink "$p/exe" 2>/dev/null)" in
-    "$1" | "$1 (deleted)") ;;
-    *) continue ;;
-  esac
-  case "$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null)" in
-    *" --envd"*) continue ;;
-  esac
-  kill -9 "${p#/proc/}" 2>/dev/null
-done
-exit 0
-)sh";
-
-// As the default user: waits to be moved into its control group ($1, may be empty), then becomes
-// the executor.
-constexpr char kStart[] = R"sh(umask 077
-moved() {
-  while IFS= read -r own; do
-    case "$own" in 0::*/sandfleet) return 0 ;; esac
-  done </proc/self/cgroup
-  return 1
+bool has_line(std::string_view output, std::string_view line) {
+  for (const auto& each : base::split(output, '\n'))
+    if (each == line) return true;
+  return false;
 }
-n=0
-step=0.002
-while [ -n "$1" ] && [ $n -lt 150 ] && ! moved; do
-  n=$((n + 1))
-  [ $n -lt 50 ] || step=0.02
-  sleep $step
-done
-exec "$2" run --runtime-dir "$3" >>"$3/executor.log" 2>&1
-)sh";
+
+// What came of one start.
+struct Start {
+  enum class Came {
+    kMissing,    // The right one is not there.
+    kTaken,      // Another one is at work.
+    kGivenKeys,  // It has its keys; whether it answers tells the rest.
+    kServing,    // It said that its port is open.
+  };
+  Came came = Came::kMissing;
+  bool has_ended = false;
+  std::string story = {};  // Why it was not heard until it served.
+};
 
 class Preparation {
  public:
   Preparation(envd::Sandbox& sandbox, ExecutorDoor& door, const ExecutorFile& file,
-              const PrepareOptions& options, std::stop_token stop)
-      : sandbox_(sandbox), door_(door), file_(file), options_(options), stop_(std::move(stop)) {}
+              const wire::StartSecrets& secrets, const PrepareOptions& options,
+              std::stop_token stop)
+      : sandbox_(sandbox),
+        door_(door),
+        file_(file),
+        secrets_(base::to_text(wire::to_json(secrets)) + "\n"),
+        options_(options),
+        stop_(std::move(stop)) {}
 
-  base::Result<wire::Health> run(const wire::StartSecrets& secrets, bool replace) {
-    options_.on_step("asking whether envd is well");
-    if (const auto well = sandbox_.health(stop_); !well) return from_envd(well.error());
-    options_.on_step("asking whether an executor answers");
-    const auto answer = door_.health(stop_);
-    // Behind an edge that turns us away one may be at work: it is neither started nor replaced.
-    if (is_turned_away(answer) || (!replace && is_heard(answer))) return answer;
-    if (const auto begun = begin(secrets, replace); !begun) return from_envd(begun.error());
-    return wait_for_answer();
+  base::Result<wire::Health> run(bool replace) {
+    if (replace) {
+      // Behind an edge that turns us away one may be at work that is not to be ended.
+      if (auto answer = ask(); is_turned_away(answer)) return answer;
+      options_.on_step("ending the executor that refuses us");
+      if (const auto ended = script(kEndAll, {kExecutorPath}, kRoot); !ended)
+        return from_envd(ended.error());
+    }
+    auto begun = start();
+    if (!begun) begun = look_into(begun.error());
+    if (!begun) return from_envd(begun.error());
+    if (begun->came == Came::kMissing) {
+      // It may be at work all the same, as an older version of itself.
+      if (auto answer = ask(); is_heard(answer) || is_turned_away(answer)) return answer;
+      if (const auto sent = upload(begun->story); !sent) return from_envd(sent.error());
+      begun = start();
+      if (!begun) return from_envd(begun.error());
+    }
+    return wait_for_answer(*begun);
   }
 
  private:
-  struct Layout {
-    std::string group;
-    bool right_executor = false;
-  };
-
-  base::Result<base::Done> begin(const wire::StartSecrets& secrets, bool replace) {
-    if (replace) {
-      options_.on_step("ending the executor that refuses us");
-      CHECK_OK(script(kEndAll, {kExecutorPath}, kRoot));
-    }
-    TRY(const Layout layout, lay_out());
-    if (!layout.right_executor) CHECK_OK(upload());
-    return start(secrets, layout.group);
-  }
+  using Came = Start::Came;
 
   static bool is_turned_away(const base::Result<wire::Health>& answer) {
     return !answer && answer.error().code == ErrorCode::kConflict;
@@ -126,98 +88,152 @@ class Preparation {
     return error;
   }
 
+  base::Result<wire::Health> ask() {
+    options_.on_step("asking whether an executor answers");
+    return door_.health(stop_);
+  }
+
   base::Result<std::string> script(const char* text, std::vector<std::string> arguments,
                                    const std::string& user) {
     envd::Command command{.argv = {"/bin/sh", "-c", text, "sandfleet"}, .user = user};
     for (auto& argument : arguments) command.argv.push_back(std::move(argument));
     TRY(auto finished, sandbox_.run(command, kScriptTimeout, stop_));
-    if (finished.exit_code == 0) return std::move(finished.output);
+    if (finished.exit_code == 0) return std::string(base::trim(finished.output));
     return base::error(ErrorCode::kUnavailable, "a step inside the sandbox ended with ",
                        std::to_string(finished.exit_code), ": ",
                        net::tame(base::trim(finished.error_output)));
   }
 
-  base::Result<Layout> lay_out() {
-    options_.on_step("asking who the default user is");
-    TRY(const std::string ids, script("id -u; id -g", {}, ""));
-    const auto lines = base::split(std::string(base::trim(ids)), '\n');
-    if (lines.size() != 2)
-      return base::error(ErrorCode::kUnavailable,
-                         "cannot tell who the default user is: ", net::tame(ids));
-    options_.on_step("laying out the executor's folder");
-    TRY(const std::string told, script(kLayOut, {lines[0] + ":" + lines[1], kExecutorPath}, kRoot));
-    const auto facts = base::split(told, '\n');
-    if (facts.size() < 2)
-      return base::error(ErrorCode::kUnavailable,
-                         "the layout step told too little: ", net::tame(told));
-    Layout layout{.group = facts[0]};
-    TRY(layout.right_executor, is_right(base::split(facts[1], ' ').front()));
-    return layout;
+  // ---- The start ------------------------------------------------------------------------------
+
+  // The executor begins as the default user and waits for its keys; while it does, root looks at
+  // it and makes its place ready. It gets its keys, and is heard until it serves.
+  base::Result<Start> start() {
+    options_.on_step("starting the executor");
+    const envd::Command command{
+        .argv = {kExecutorPath, "run", "--runtime-dir", kRuntimeFolder, "--log-file", kLogFile}};
+    Start heard;
+    bool waits = false, is_other = false;
+    until_ = options_.clock.now() + options_.answer_within;
+    const auto listener = [&](envd::Started& process) -> base::Result<envd::Next> {
+      const std::string& told = process.output();
+      if (told.size() > kToldBytesMax || options_.clock.now() > until_)
+        return base::error(ErrorCode::kUnavailable, "what was started as the executor talks on");
+      if (!waits && has_line(told, wire::kWaitingLine)) {
+        waits = true;
+        TRY(const bool is_right, lay_out(process.pid()));
+        is_other = !is_right;
+        if (is_other) return base::error(ErrorCode::kNotFound, "another executor is there");
+        CHECK_OK(hand_over(process));
+        heard.came = Came::kGivenKeys;
+      }
+      if (heard.came != Came::kGivenKeys || !has_line(told, wire::kServingLine))
+        return envd::Next::kListen;
+      heard.came = Came::kServing;
+      return envd::Next::kLeave;
+    };
+    const auto ended = sandbox_.start(command, options_.answer_within, listener, stop_);
+    if (!ended) {
+      if (!is_other && heard.came != Came::kGivenKeys) return ended.error();
+      heard.story = ended.error().message;
+    } else if (*ended) {
+      judge(**ended, heard);
+    }
+    return heard;
   }
 
-  // An image without sha256sum sends the file itself.
-  base::Result<bool> is_right(const std::string& digest) {
-    if (digest != "unknown") return digest == file_.sha256_hex;
+  static void judge(const envd::Finished& ended, Start& heard) {
+    const std::string words = net::tame(base::trim(ended.error_output));
+    heard.has_ended = true;
+    heard.story =
+        "it ended with " + std::to_string(ended.exit_code) + (words.empty() ? "" : ": " + words);
+    if (ended.exit_code == wire::kExitTaken) heard.came = Came::kTaken;
+  }
+
+  base::Result<bool> lay_out(std::uint32_t pid) {
+    options_.on_step("laying out the executor's folder");
+    TRY(const std::string verdict,
+        script(kLayOut, {std::to_string(pid), kExecutorPath, file_.sha256_hex, kRuntimeFolder},
+               kRoot));
+    if (verdict == "right") return true;
+    if (verdict == "other") return false;
+    if (verdict != "unknown")
+      return base::error(ErrorCode::kUnavailable,
+                         "the layout step told nothing of use: ", net::tame(verdict));
+    // An image without sha256sum sends the file itself.
     options_.on_step("reading the executor that is there");
     TRY(const std::string content, sandbox_.download(kExecutorPath, kRoot, stop_));
     return base::to_hex(base::sha256(content)) == file_.sha256_hex;
   }
 
-  base::Result<base::Done> upload() {
-    if (file_.content.empty())
-      return base::error(ErrorCode::kInvalid,
-                         "the template has no executor and none is at hand to send: give its file "
-                         "with --executor");
-    options_.on_step("sending the executor");
-    const std::string folder = "/opt/sandfleet/bin";
-    const std::string staged = folder + "/.executor-" + base::random_hex(8);
-    CHECK_OK(script("mkdir -p \"$1\"", {folder}, kRoot));
-    CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
-    CHECK_OK(script("chmod 0755 \"$1\"", {staged}, kRoot));
-    return sandbox_.move(staged, kExecutorPath, kRoot, stop_);
-  }
-
-  base::Result<base::Done> start(const wire::StartSecrets& secrets, const std::string& group) {
-    options_.on_step("starting the executor");
-    const envd::Command command{
-        .argv = {"/bin/sh", "-c", kStart, "sandfleet", group, kExecutorPath, kRuntimeFolder}};
-    TRY(const std::uint32_t pid,
-        sandbox_.start(command, base::to_text(wire::to_json(secrets)) + "\n", stop_));
-    if (group.empty()) return base::Done{};
-    options_.on_step("moving the executor into its control group");
-    // Only root may move it out of envd's group; without one it merely stays there.
-    (void)script("echo \"$1\" >\"$2/cgroup.procs\"", {std::to_string(pid), group}, kRoot);
+  base::Result<base::Done> hand_over(envd::Started& process) {
+    options_.on_step("giving the executor its keys");
+    CHECK_OK(process.write(secrets_));
+    options_.on_step("waiting for the executor's first answer");
+    until_ = options_.clock.now() + options_.answer_within;
     return base::Done{};
   }
 
-  base::Result<wire::Health> wait_for_answer() {
-    options_.on_step("waiting for the executor's first answer");
-    const base::Moment until = options_.clock.now() + options_.answer_within;
+  // A start that failed may say little of the way that it took: envd's health says more. Some
+  // daemons fail where there is nothing to start.
+  base::Result<Start> look_into(const base::Error& error) {
+    if (stop_.stop_requested()) return error;
+    options_.on_step("asking whether envd is well");
+    if (const auto well = sandbox_.health(stop_); !well) return well.error();
+    const auto file = sandbox_.stat(kExecutorPath, kRoot, stop_);
+    if (file && !*file) return Start{.story = error.message};
+    return error;
+  }
+
+  // ---- An executor that is not there yet --------------------------------------------------------
+
+  base::Result<base::Done> upload(const std::string& why) {
+    if (file_.content.empty())
+      return base::error(ErrorCode::kInvalid, "the template has no executor that can be used (",
+                         why, ") and none is at hand to send: give its file with --executor");
+    options_.on_step("sending the executor");
+    const std::string path = kExecutorPath;
+    const std::string staged =
+        path.substr(0, path.rfind('/')) + "/.executor-" + base::random_hex(8);
+    CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
+    CHECK_OK(script(kPutInPlace, {staged, path, file_.sha256_hex}, kRoot));
+    return base::Done{};
+  }
+
+  // ---- Its first answer -------------------------------------------------------------------------
+
+  base::Result<wire::Health> wait_for_answer(const Start& begun) {
+    if (begun.came == Came::kMissing) return never_answered(begun.story);
+    if (begun.came == Came::kTaken) {
+      options_.on_step("waiting for the executor that is at work");
+      until_ = options_.clock.now() + options_.answer_within;
+    }
     base::Milliseconds pause = options_.ask_first;
     for (;;) {
       auto answer = door_.health(stop_);
       if (is_heard(answer) || is_turned_away(answer) || stop_.stop_requested()) return answer;
-      if (options_.clock.now() >= until) return never_answered(answer.error());
+      const bool is_gone = begun.has_ended && begun.came != Came::kTaken;
+      if (is_gone) return never_answered(begun.story);
+      if (options_.clock.now() >= until_) return never_answered(answer.error().message);
       options_.rest(pause);
-      pause = std::min(pause + pause / 2, options_.ask_every);
+      pause = std::min(pause * 2, options_.ask_every);
     }
   }
 
-  base::Error never_answered(const base::Error& last_ask) {
+  base::Error never_answered(const std::string& why) {
     options_.on_step("reading the executor's log");
-    const auto log = sandbox_.download(std::string(kRuntimeFolder) + "/executor.log", kRoot, stop_);
-    const std::string last = log && log->size() > 400 ? log->substr(log->size() - 400)
-                             : log                    ? *log
-                                                      : "";
+    const auto log = script(kLastWords, {kLogFile}, "");
     return base::error(ErrorCode::kUnavailable, "the executor was started and does not answer (",
-                       last_ask.message, "); its log ends: ", base::on_one_line(base::trim(last)));
+                       why, "); its log ends: ", log ? net::tame(*log) : "");
   }
 
   envd::Sandbox& sandbox_;
   ExecutorDoor& door_;
   const ExecutorFile& file_;
+  const std::string secrets_;  // One line, as it is written to the executor's stdin.
   const PrepareOptions& options_;
   const std::stop_token stop_;
+  base::Moment until_ = {};  // What is waited for now must have come by then.
 };
 
 }  // namespace
@@ -226,7 +242,7 @@ base::Result<wire::Health> bring_to_life(envd::Sandbox& sandbox, ExecutorDoor& d
                                          const ExecutorFile& file,
                                          const wire::StartSecrets& secrets, bool replace,
                                          const PrepareOptions& options, std::stop_token stop) {
-  return Preparation(sandbox, door, file, options, stop).run(secrets, replace);
+  return Preparation(sandbox, door, file, secrets, options, stop).run(replace);
 }
 
 }  // namespace controller

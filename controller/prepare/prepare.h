@@ -14,8 +14,10 @@ namespace controller {
 
 inline constexpr char kExecutorPath[] = "/opt/sandfleet/bin/sandfleet-executor";
 inline constexpr char kRuntimeFolder[] = "/var/lib/sandfleet";
+inline constexpr char kLogFile[] = "/var/lib/sandfleet/executor.log";
 
-// The executor that is sent where the template does not have it.
+// The executor that is sent where the template does not have it. Without one, that of the template
+// is taken as it is.
 struct ExecutorFile {
   std::string content;
   std::string sha256_hex;
@@ -27,15 +29,18 @@ struct PrepareOptions {
   std::function<void(base::Milliseconds)> rest;
   // Hears the name of each step as it begins.
   std::function<void(std::string_view step)> on_step = [](std::string_view) {};
-  // From the executor's start to its first answer, however long each ask takes; one that is on its
-  // way then may still bring it.
+  // From the executor's keys to its first answer, however long each ask takes; one that is on its
+  // way then may still bring it. So long it may also take to say that it waits for them.
   base::Milliseconds answer_within{15'000};
-  base::Milliseconds ask_first{2}, ask_every{20};  // The first pause between asks, and the longest.
+  // The first pause between asks, and the longest: for one that was not heard to serve, as it told
+  // somebody else.
+  base::Milliseconds ask_first{2}, ask_every{250};
 };
 
-// Brings our executor to life inside one sandbox: envd is healthy, the private runtime folder and
-// the right binary are there, it runs as the default user in its own control group where there is
-// cgroup2, and answers. Every step may be repeated, whatever an earlier try left behind.
+// Brings our executor to life inside one sandbox: the right binary and the private runtime folder
+// are there, it runs as the default user in its own control group where there is cgroup2, and
+// answers. Every step may be repeated, whatever an earlier try left behind.
+//   start it (user)  -> it says "waiting" -> lay out (root) -> its keys -> it says "serving" -> ask
 base::Result<wire::Health> bring_to_life(envd::Sandbox& sandbox, ExecutorDoor& door,
                                          const ExecutorFile& file,
                                          const wire::StartSecrets& secrets, bool replace,

@@ -1,147 +1,232 @@
 #include "controller/prepare/prepare.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
+#include "controller/prepare/scripts.h"
 #include "libs/base/crypto.h"
+#include "libs/base/strings.h"
 #include "libs/base/testing/fake_clock.h"
 
 namespace controller {
 namespace {
 
-// Whether a shell would take the script.
-bool parses(const std::string& script) {
-  FILE* shell = ::popen("sh -n", "w");
-  if (!shell) return false;
-  const bool given = std::fputs(script.c_str(), shell) >= 0;
-  return ::pclose(shell) == 0 && given;
-}
+using base::Done;
+using base::ErrorCode;
+using base::Result;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 
-// The inside of a sandbox, as far as preparation touches it: files, one executor, a script runner
-// that knows our scripts by what they do. It can die before any of its steps.
-class FakeInside final : public envd::Sandbox {
+constexpr char kKey[] = "6b6b";  // "kk", as it is written to the executor.
+
+// The inside of a sandbox, as far as preparation touches it: files, one executor, and a root that
+// knows our scripts. Whoever prepares can die before any of its calls.
+class Inside final : public envd::Sandbox {
  public:
-  base::Result<base::Done> health(std::stop_token) override {
-    if (is_shut_off) return base::error(base::ErrorCode::kDenied, "403: no traffic token");
-    if (!step()) return gone();
-    return base::Done{};
+  explicit Inside(base::FakeClock& clock) : clock_(clock) {}
+
+  Result<Done> health(std::stop_token) override {
+    ++calls;
+    if (is_shut_off) return base::error(ErrorCode::kDenied, "403: no traffic token");
+    if (is_away) return base::error(ErrorCode::kUnavailable, "health of envd: nobody is there");
+    return Done{};
   }
-  base::Result<std::optional<envd::Entry>> stat(const std::string&, const std::string&,
-                                                std::stop_token) override {
-    return std::optional<envd::Entry>();
+  Result<std::optional<envd::Entry>> stat(const std::string& path, const std::string&,
+                                          std::stop_token) override {
+    ++calls;
+    if (!files.contains(path)) return std::optional<envd::Entry>();
+    return std::optional(envd::Entry{.path = path});
   }
-  base::Result<base::Done> make_folder(const std::string&, const std::string&,
-                                       std::stop_token) override {
-    return base::Done{};
+  Result<Done> make_folder(const std::string&, const std::string&, std::stop_token) override {
+    return Done{};
   }
-  base::Result<base::Done> move(const std::string& from, const std::string& to,
-                                const std::string& user, std::stop_token) override {
-    if (!step()) return gone();
-    EXPECT_EQ(user, "root");
-    EXPECT_TRUE(executable.contains(from)) << "it must be executable before it gets its name";
-    files[to] = files.at(from);
-    files.erase(from);
-    return base::Done{};
+  Result<Done> move(const std::string&, const std::string&, const std::string&,
+                    std::stop_token) override {
+    return Done{};
   }
-  base::Result<base::Done> remove(const std::string&, const std::string&,
-                                  std::stop_token) override {
-    return base::Done{};
+  Result<Done> remove(const std::string&, const std::string&, std::stop_token) override {
+    return Done{};
   }
-  base::Result<base::Done> upload(const std::string& path, std::string_view content,
-                                  const std::string& user, std::stop_token) override {
-    if (!step()) return gone();
+  Result<Done> upload(const std::string& path, std::string_view content, const std::string& user,
+                      std::stop_token) override {
+    if (!goes_through()) return gone();
     EXPECT_EQ(user, "root") << "the binary must not be the default user's to change";
     files[path] = std::string(content);
     ++uploads;
-    return base::Done{};
+    return Done{};
   }
-  base::Result<std::string> download(const std::string& path, const std::string&,
-                                     std::stop_token) override {
-    if (!files.contains(path)) return base::error(base::ErrorCode::kNotFound, path);
+  Result<std::string> download(const std::string& path, const std::string& user,
+                               std::stop_token) override {
+    if (!goes_through()) return gone();
+    EXPECT_EQ(path, kExecutorPath) << "as root, who follows every link of the default user";
+    EXPECT_EQ(user, "root");
     return files.at(path);
   }
-  base::Result<envd::Finished> run(const envd::Command& command, base::Milliseconds,
-                                   std::stop_token) override {
-    if (!step()) return gone();
-    if (turns_away) return base::error(base::ErrorCode::kDenied, "401: an old token");
+  Result<envd::Finished> run(const envd::Command& command, base::Milliseconds,
+                             std::stop_token) override {
+    if (!goes_through()) return gone();
     const std::string& text = command.argv.at(2);
-    EXPECT_TRUE(parses(text)) << text;
-    if (text.starts_with("id ")) return envd::Finished{.output = "1000\n1000\n"};
+    if (text == kLastWords) {
+      EXPECT_EQ(command.user, "") << "the log is the default user's, and may be a link";
+      return envd::Finished{.output = log + "\n"};
+    }
     EXPECT_EQ(command.user, "root");
-    if (text.starts_with("chmod 0755")) executable.insert({command.argv.at(4), true});
-    if (text.find("kill -9") != text.npos) running = false;
-    if (text.starts_with("set -eu")) {
-      if (runtime_is_link)
-        return envd::Finished{.exit_code = 70, .error_output = "not a real folder"};
-      return envd::Finished{.output = "\n" + digest() + "\n"};
+    if (text == kEndAll) is_running = false;
+    if (text == kLayOut) return lay_out(command);
+    if (text == kPutInPlace) {
+      files[command.argv.at(5)] = files.at(command.argv.at(4));
+      files.erase(command.argv.at(4));
     }
     return envd::Finished{};
   }
-  base::Result<std::uint32_t> start(const envd::Command& command, std::string_view input,
-                                    std::stop_token) override {
-    if (!step()) return gone();
+  Result<std::optional<envd::Finished>> start(const envd::Command& command,
+                                              base::Milliseconds silence,
+                                              const envd::Listener& listener,
+                                              std::stop_token) override {
+    if (!goes_through()) return gone();
+    if (turns_away) return base::error(ErrorCode::kDenied, "401: an old token");
     EXPECT_EQ(command.user, "");
-    EXPECT_TRUE(parses(command.argv.at(2))) << command.argv.at(2);
-    for (const auto& argument : command.argv)
-      EXPECT_EQ(argument.find("6b6b"), argument.npos) << "keys travel on stdin only";
-    EXPECT_NE(input.find("6b6b"), input.npos);
-    ++starts;
-    running = files.contains(kExecutorPath) && !starts_in_vain;
-    refuses = false;
-    return 77u;
+    EXPECT_EQ(command.argv.front(), kExecutorPath);
+    for (const auto& argument : command.argv) EXPECT_THAT(argument, Not(HasSubstr(kKey)));
+    if (!files.contains(kExecutorPath)) {
+      if (fails_where_nothing_is) return base::error(ErrorCode::kUnavailable, "no such file");
+      return ended(127, "not found");
+    }
+    if (does_not_know_us) return ended(2, "--log-file: unknown");
+    if (is_running) return ended(wire::kExitTaken, "another is at work");
+    return be_heard(silence, listener);
   }
-  base::Result<wire::Health> health_answer() {
-    if (edge_refuses) return base::error(base::ErrorCode::kConflict, "no traffic token");
-    if (!running) return base::error(base::ErrorCode::kUnavailable, "nobody listens");
-    if (refuses) return base::error(base::ErrorCode::kDenied, "wrong token");
+
+  Result<wire::Health> answer() {
+    if (edge_refuses) return base::error(ErrorCode::kConflict, "no traffic token");
+    if (!is_running || clock_.now() < serves_at)
+      return base::error(ErrorCode::kUnavailable, "nobody listens");
+    if (refuses) return base::error(ErrorCode::kDenied, "wrong token");
     return wire::Health{.instance = "i-1"};
   }
 
-  // Which file it holds, as sha256sum tells.
-  std::string digest() const {
-    const auto found = files.find(kExecutorPath);
-    if (found == files.end()) return "none";
-    if (no_sha256sum) return "unknown";
-    return base::to_hex(base::sha256(found->second)) + "  " + kExecutorPath;
+  bool goes_through() {
+    ++calls;
+    return !is_away && (die_before < 0 || die_before-- > 0);
   }
-  bool step() { return die_before < 0 || die_before-- > 0; }
-  static base::Error gone() { return {base::ErrorCode::kUnavailable, "connection lost"}; }
+  static base::Error gone() { return {ErrorCode::kUnavailable, "connection lost"}; }
 
   std::map<std::string, std::string> files;
-  std::map<std::string, bool> executable;
-  bool running = false, refuses = false, runtime_is_link = false, no_sha256sum = false;
-  bool turns_away = false;    // By envd.
-  bool is_shut_off = false;   // By an edge, envd's health too.
-  bool edge_refuses = false;  // On the way to the executor.
-  bool starts_in_vain = false;
-  int uploads = 0, starts = 0, die_before = -1;
-};
-
-class Door final : public ExecutorDoor {
- public:
-  explicit Door(FakeInside& inside) : inside_(inside) {}
-  base::Result<wire::Health> health(std::stop_token) override { return inside_.health_answer(); }
-  base::Result<wire::Health> quiesce(const wire::Quiesce&, std::stop_token) override {
-    return inside_.health_answer();
-  }
-  base::Result<wire::Health> resumed(const wire::Resumed&, std::stop_token) override {
-    return inside_.health_answer();
-  }
+  std::string log;
+  bool is_running = false, refuses = false;
+  bool runtime_is_link = false, no_sha256sum = false, does_not_know_us = false;
+  bool turns_away = false;              // By envd.
+  bool is_shut_off = false;             // By an edge, envd's health too.
+  bool is_away = false;                 // Nobody answers.
+  bool fails_where_nothing_is = false;  // As daemons do that start no shell.
+  bool edge_refuses = false;            // On the way to the executor.
+  bool waits_silently = false, serves_silently = false, talks_on = false;
+  std::optional<int> ends_with_keys = {};
+  base::Moment serves_at = base::Moment::min();
+  int calls = 0, uploads = 0, starts = 0, given = 0, killed = 0, die_before = -1;
 
  private:
-  FakeInside& inside_;
+  class Waiting final : public envd::Started {
+   public:
+    explicit Waiting(Inside& inside) : inside_(inside) {}
+    std::uint32_t pid() const override { return 77; }
+    const std::string& output() const override { return said; }
+    Result<Done> write(std::string_view input) override {
+      if (!inside_.goes_through()) return gone();
+      EXPECT_THAT(std::string(input), HasSubstr(kKey));
+      EXPECT_TRUE(input.ends_with("\n"));
+      ++inside_.given;
+      return Done{};
+    }
+    std::string said;
+
+   private:
+    Inside& inside_;
+  };
+
+  static Result<std::optional<envd::Finished>> ended(int code, const std::string& words) {
+    return std::optional(envd::Finished{.exit_code = code, .error_output = words});
+  }
+
+  envd::Finished lay_out(const envd::Command& command) const {
+    EXPECT_EQ(command.argv.at(4), "77") << "whose user is the default user";
+    if (runtime_is_link)
+      return {.exit_code = 70, .error_output = "/var/lib/sandfleet is not a real folder\n"};
+    const std::string& wanted = command.argv.at(6);
+    if (no_sha256sum) return {.output = "unknown\n"};
+    const bool right =
+        wanted.empty() || wanted == base::to_hex(base::sha256(files.at(kExecutorPath)));
+    return {.output = right ? "right\n" : "other\n"};
+  }
+
+  Result<std::optional<envd::Finished>> be_heard(base::Milliseconds silence,
+                                                 const envd::Listener& listener) {
+    ++starts;
+    Waiting process(*this);
+    const auto say = [&](const std::string& text) {
+      process.said += text;
+      auto next = listener(process);
+      if (!next) ++killed;
+      return next;
+    };
+    const auto be_silent = [&]() -> Result<std::optional<envd::Finished>> {
+      clock_.advance(silence);
+      return base::error(ErrorCode::kUnavailable, "silence");
+    };
+    TRY(envd::Next next, say(""));
+    for (int i = 0; talks_on && i < 100'000; ++i) {
+      TRY(next, say("blah "));
+    }
+    if (waits_silently) return be_silent();
+    TRY(next, say("waiting\n"));
+    EXPECT_EQ(next, envd::Next::kListen);
+    if (ends_with_keys) return ended(*ends_with_keys, "");
+    is_running = true;
+    refuses = false;
+    if (serves_silently) return be_silent();
+    TRY(next, say("serving\n"));
+    EXPECT_EQ(next, envd::Next::kLeave);
+    return std::optional<envd::Finished>();
+  }
+
+  base::FakeClock& clock_;
+};
+
+// The way to it; each ask takes so long.
+class Door final : public ExecutorDoor {
+ public:
+  Door(Inside& inside, base::FakeClock& clock) : inside_(inside), clock_(clock) {}
+  Result<wire::Health> health(std::stop_token) override {
+    ++inside_.calls;
+    ++asks;
+    clock_.advance(takes);
+    return inside_.answer();
+  }
+  Result<wire::Health> quiesce(const wire::Quiesce&, std::stop_token) override {
+    return inside_.answer();
+  }
+  Result<wire::Health> resumed(const wire::Resumed&, std::stop_token) override {
+    return inside_.answer();
+  }
+  base::Milliseconds takes{0};
+  int asks = 0;
+
+ private:
+  Inside& inside_;
+  base::FakeClock& clock_;
 };
 
 class Prepare : public testing::Test {
  protected:
-  base::Result<wire::Health> prepare(bool replace = false) {
-    Door door(inside_);
-    return bring_to_life(inside_, door, file_, {"uid-1", 1, "aa", "kk"}, replace, options(), {});
+  Result<wire::Health> prepare(bool replace = false) { return prepare_with(file_, replace); }
+  Result<wire::Health> prepare_with(const ExecutorFile& file, bool replace = false) {
+    return bring_to_life(inside_, door_, file, {"uid-1", 1, "aa", "kk"}, replace, options(), {});
   }
   PrepareOptions options() {
     return {.clock = clock_,
@@ -152,165 +237,250 @@ class Prepare : public testing::Test {
                 },
             .on_step = [this](std::string_view step) { steps_.emplace_back(step); }};
   }
+  void bake() { inside_.files[kExecutorPath] = content_; }
+
   const std::string content_ = "the executor";
   const ExecutorFile file_{content_, base::to_hex(base::sha256(content_))};
   base::FakeClock clock_;
   std::vector<base::Milliseconds> pauses_;
   std::vector<std::string> steps_;
-  FakeInside inside_;
+  Inside inside_{clock_};
+  Door door_{inside_, clock_};
 };
+
+TEST_F(Prepare, TakesFourCallsWhereTheTemplateHasTheExecutor) {
+  bake();
+  EXPECT_TRUE(prepare());
+  EXPECT_EQ(inside_.calls, 4) << "start, lay out, keys, answer";
+  EXPECT_EQ(inside_.uploads, 0);
+  EXPECT_TRUE(pauses_.empty());
+}
 
 TEST_F(Prepare, UploadsWhereTheTemplateHasNone) {
   EXPECT_TRUE(prepare());
   EXPECT_EQ(inside_.uploads, 1);
-  EXPECT_EQ(inside_.files.at(kExecutorPath), content_);
+  EXPECT_EQ(inside_.files, (std::map<std::string, std::string>{{kExecutorPath, content_}}));
 }
 
-TEST_F(Prepare, TakesTheOneThatIsBakedIn) {
-  inside_.files[kExecutorPath] = content_;
+TEST_F(Prepare, UploadsWhereADaemonFailsToStartWhatIsNotThere) {
+  inside_.fails_where_nothing_is = true;
   EXPECT_TRUE(prepare());
-  EXPECT_EQ(inside_.uploads, 0);
-  EXPECT_EQ(inside_.starts, 1);
+  EXPECT_EQ(inside_.uploads, 1);
 }
 
-TEST_F(Prepare, ReplacesAnotherVersion) {
+TEST_F(Prepare, ReplacesAnotherVersionAndGivesItNoKeys) {
   inside_.files[kExecutorPath] = "an older one";
   EXPECT_TRUE(prepare());
   EXPECT_EQ(inside_.files.at(kExecutorPath), content_);
+  EXPECT_EQ(inside_.starts, 2);
+  EXPECT_EQ(inside_.given, 1);
+  EXPECT_EQ(inside_.killed, 1);
+}
+
+TEST_F(Prepare, ReplacesOneThatDoesNotKnowHowItIsStarted) {
+  bake();
+  inside_.does_not_know_us = true;
+  EXPECT_FALSE(prepare());
+  EXPECT_EQ(inside_.uploads, 1);
 }
 
 TEST_F(Prepare, ComparesTheFileItselfWithoutSha256sum) {
-  inside_.files[kExecutorPath] = content_;
+  bake();
   inside_.no_sha256sum = true;
   EXPECT_TRUE(prepare());
   EXPECT_EQ(inside_.uploads, 0);
 }
 
+TEST_F(Prepare, TakesTheTemplatesExecutorAsItIsWithoutOneToSend) {
+  inside_.files[kExecutorPath] = "whichever";
+  EXPECT_TRUE(prepare_with({}));
+  EXPECT_EQ(inside_.files.at(kExecutorPath), "whichever");
+}
+
+TEST_F(Prepare, SaysThatNoneIsAtHandWhereTheTemplateHasNone) {
+  const auto health = prepare_with({});
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(health.error().message, HasSubstr("--executor"));
+}
+
 TEST_F(Prepare, LeavesAnExecutorThatAnswersAlone) {
-  inside_.files[kExecutorPath] = content_;
-  inside_.running = true;
+  bake();
+  inside_.is_running = true;
+  EXPECT_TRUE(prepare());
+  EXPECT_EQ(inside_.starts, 0);
+  EXPECT_EQ(inside_.calls, 2);
+}
+
+TEST_F(Prepare, LeavesAnOlderExecutorThatAnswersAlone) {
+  inside_.files[kExecutorPath] = "an older one";
+  inside_.is_running = inside_.does_not_know_us = true;
+  EXPECT_TRUE(prepare());
+  EXPECT_EQ(inside_.starts + inside_.uploads, 0);
+}
+
+TEST_F(Prepare, WaitsForOneThatAnotherHasStarted) {
+  bake();
+  inside_.is_running = true;
+  inside_.serves_at = clock_.now() + base::Seconds(3);
   EXPECT_TRUE(prepare());
   EXPECT_EQ(inside_.starts, 0);
 }
 
 TEST_F(Prepare, ReportsOneThatRefusesAndReplacesItWhenTold) {
-  inside_.files[kExecutorPath] = content_;
-  inside_.running = inside_.refuses = true;
-  EXPECT_EQ(prepare().error().code, base::ErrorCode::kDenied);
+  bake();
+  inside_.is_running = inside_.refuses = true;
+  EXPECT_EQ(prepare().error().code, ErrorCode::kDenied);
   EXPECT_EQ(inside_.starts, 0);
   EXPECT_TRUE(prepare(true));
   EXPECT_EQ(inside_.starts, 1);
 }
 
+TEST_F(Prepare, ReportsAStrangerThatKeepsItsPort) {
+  bake();
+  inside_.ends_with_keys = 6;
+  const auto silent = prepare();
+  EXPECT_EQ(silent.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(silent.error().message, HasSubstr("ended with 6"));
+  EXPECT_TRUE(pauses_.empty()) << "one that has ended is not waited for";
+}
+
 TEST_F(Prepare, DoesNotTakeEnvdsRefusalForTheExecutors) {
+  bake();
   inside_.turns_away = true;
-  EXPECT_EQ(prepare().error().code, base::ErrorCode::kUnavailable);
+  EXPECT_EQ(prepare().error().code, ErrorCode::kUnavailable);
 }
 
 TEST_F(Prepare, DoesNotTakeAnEdgesRefusalOnTheWayToEnvdForTheExecutors) {
-  inside_.is_shut_off = true;
-  EXPECT_EQ(prepare().error().code, base::ErrorCode::kUnavailable);
+  inside_.is_shut_off = inside_.turns_away = true;
+  EXPECT_EQ(prepare().error().code, ErrorCode::kUnavailable);
+}
+
+TEST_F(Prepare, SaysOfAWayThatLeadsNowhereWhatEnvdsHealthSays) {
+  inside_.is_away = true;
+  const auto health = prepare();
+  ASSERT_FALSE(health);
+  EXPECT_THAT(health.error().message, HasSubstr("health of envd"));
+  EXPECT_EQ(inside_.calls, 2);
 }
 
 TEST_F(Prepare, TouchesNoExecutorBehindAnEdgeThatTurnsItAway) {
   inside_.files[kExecutorPath] = "an older one";
-  inside_.running = inside_.edge_refuses = true;
+  inside_.is_running = inside_.edge_refuses = true;
   for (const bool replace : {false, true})
-    EXPECT_EQ(prepare(replace).error().code, base::ErrorCode::kConflict);
+    EXPECT_EQ(prepare(replace).error().code, ErrorCode::kConflict);
   EXPECT_EQ(inside_.uploads + inside_.starts, 0);
+  EXPECT_TRUE(inside_.is_running);
   inside_.edge_refuses = false;
   EXPECT_TRUE(prepare());
 }
 
 TEST_F(Prepare, RefusesARuntimeFolderThatIsALink) {
+  bake();
   inside_.runtime_is_link = true;
   const auto health = prepare();
   ASSERT_FALSE(health);
-  EXPECT_NE(health.error().message.find("not a real folder"), std::string::npos);
+  EXPECT_THAT(health.error().message, HasSubstr("not a real folder"));
+  EXPECT_EQ(inside_.given, 0);
+  EXPECT_EQ(inside_.killed, 1) << "what waits for keys is ended";
 }
 
-// A door behind which nobody answers, each time only after `takes`; from `answers_at` on somebody
-// does.
-class SlowDoor final : public ExecutorDoor {
- public:
-  explicit SlowDoor(base::FakeClock& clock, base::Milliseconds takes = {})
-      : clock_(clock), takes_(takes) {}
-  base::Result<wire::Health> health(std::stop_token) override {
-    clock_.advance(takes_);
-    ++asks;
-    if (clock_.now() < answers_at) return FakeInside::gone();
-    return wire::Health{.instance = "i-1"};
-  }
-  base::Result<wire::Health> quiesce(const wire::Quiesce&, std::stop_token) override {
-    return FakeInside::gone();
-  }
-  base::Result<wire::Health> resumed(const wire::Resumed&, std::stop_token) override {
-    return FakeInside::gone();
-  }
-  base::Moment answers_at = base::Moment::max();
-  int asks = 0;
-
- private:
-  base::FakeClock& clock_;
-  const base::Milliseconds takes_;
-};
-
 TEST_F(Prepare, SaysWhatTheLogEndsWithWhenNobodyAnswers) {
-  inside_.files[std::string(kRuntimeFolder) + "/executor.log"] = "cannot bind";
-  inside_.files[kExecutorPath] = content_;
-  SlowDoor mute(clock_);
-  const auto health =
-      bring_to_life(inside_, mute, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
+  bake();
+  inside_.ends_with_keys = 6;
+  inside_.log = "cannot bind";
+  const auto health = prepare();
   ASSERT_FALSE(health);
-  EXPECT_NE(health.error().message.find("cannot bind"), std::string::npos);
+  EXPECT_THAT(health.error().message, HasSubstr("cannot bind"));
+}
+
+TEST_F(Prepare, GivesUpOneThatNeverSaysThatItWaits) {
+  bake();
+  inside_.waits_silently = true;
+  EXPECT_FALSE(prepare());
+  EXPECT_EQ(inside_.given, 0);
+}
+
+TEST_F(Prepare, ListensToNobodyWhoTalksOn) {
+  bake();
+  inside_.talks_on = true;
+  const auto health = prepare();
+  ASSERT_FALSE(health);
+  EXPECT_THAT(health.error().message, HasSubstr("talks on"));
+  EXPECT_EQ(inside_.killed, 1);
+}
+
+TEST_F(Prepare, BelievesAnAnswerWhereServingWasNotHeard) {
+  bake();
+  inside_.serves_silently = true;
+  EXPECT_TRUE(prepare());
+  EXPECT_EQ(inside_.starts, 1);
+  EXPECT_EQ(inside_.killed, 0);
 }
 
 TEST_F(Prepare, AsksSoonAtFirstThenLessOften) {
-  inside_.files[kExecutorPath] = content_;
-  inside_.starts_in_vain = true;
+  bake();
+  inside_.is_running = true;
+  inside_.serves_at = base::Moment::max();
   EXPECT_FALSE(prepare());
   ASSERT_FALSE(pauses_.empty());
   EXPECT_EQ(pauses_.front(), base::Milliseconds(2));
-  EXPECT_EQ(pauses_.back(), base::Milliseconds(20));
+  EXPECT_EQ(pauses_.back(), base::Milliseconds(250));
   EXPECT_TRUE(std::ranges::is_sorted(pauses_));
   const auto waited = std::accumulate(pauses_.begin(), pauses_.end(), base::Milliseconds(0));
   EXPECT_GE(waited, options().answer_within);
-  EXPECT_LT(waited, options().answer_within + base::Milliseconds(20));
+  EXPECT_LT(waited, options().answer_within + base::Milliseconds(250));
 }
 
 TEST_F(Prepare, GivesUpInTimeHoweverLongEachAskTakes) {
-  inside_.files[kExecutorPath] = content_;
-  SlowDoor hanging(clock_, base::Seconds(10));
-  EXPECT_FALSE(
-      bring_to_life(inside_, hanging, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {}));
-  EXPECT_EQ(hanging.asks, 3) << "one before the start, and two within 15 s after it";
+  bake();
+  inside_.is_running = true;
+  inside_.serves_at = base::Moment::max();
+  door_.takes = base::Seconds(10);
+  EXPECT_FALSE(prepare());
+  EXPECT_EQ(door_.asks, 2) << "within 15 s";
 }
 
 TEST_F(Prepare, TakesTheAnswerThatTheLastAskBrings) {
-  inside_.files[kExecutorPath] = content_;
-  SlowDoor late(clock_, base::Seconds(10));
-  late.answers_at = clock_.now() + base::Seconds(30);
-  EXPECT_TRUE(bring_to_life(inside_, late, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {}));
+  bake();
+  inside_.is_running = true;
+  inside_.serves_at = clock_.now() + base::Seconds(20);
+  door_.takes = base::Seconds(10);
+  EXPECT_TRUE(prepare());
 }
 
 TEST_F(Prepare, NamesEachStepAsItBegins) {
+  bake();
   EXPECT_TRUE(prepare());
-  EXPECT_EQ(steps_, (std::vector<std::string>{
-                        "asking whether envd is well", "asking whether an executor answers",
-                        "asking who the default user is", "laying out the executor's folder",
-                        "sending the executor", "starting the executor",
-                        "waiting for the executor's first answer"}));
+  EXPECT_THAT(steps_, ElementsAre("starting the executor", "laying out the executor's folder",
+                                  "giving the executor its keys",
+                                  "waiting for the executor's first answer"));
+  steps_.clear();
+  inside_.files.clear();
+  inside_.is_running = false;
+  EXPECT_TRUE(prepare());
+  EXPECT_THAT(steps_,
+              ElementsAre("starting the executor", "asking whether an executor answers",
+                          "sending the executor", "starting the executor",
+                          "laying out the executor's folder", "giving the executor its keys",
+                          "waiting for the executor's first answer"));
 }
 
 TEST_F(Prepare, CanBeRepeatedAfterACutAtAnyStep) {
-  for (int step = 0; step < 8; ++step) {
-    inside_ = FakeInside{};
-    inside_.die_before = step;
-    (void)prepare();
-    inside_.die_before = -1;
-    EXPECT_TRUE(prepare()) << "after a cut before step " << step;
-    EXPECT_EQ(inside_.files.at(kExecutorPath), content_);
-  }
+  for (const bool baked : {false, true})
+    for (int step = 0; step < 8; ++step) {
+      Inside inside(clock_);
+      Door door(inside, clock_);
+      if (baked) inside.files[kExecutorPath] = content_;
+      const auto prepared = [&] {
+        return bring_to_life(inside, door, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
+      };
+      inside.die_before = step;
+      (void)prepared();
+      inside.die_before = -1;
+      EXPECT_TRUE(prepared()) << "after a cut before step " << step;
+      EXPECT_EQ(inside.files.at(kExecutorPath), content_);
+    }
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ base::Json error_body(std::string_view why) { return {{"error", why}}; }
 
 }  // namespace
 
-Admin::Admin(wire::StartSecrets secrets, RuntimeFolder folder, const base::Clock& clock)
-    : secrets_(std::move(secrets)), folder_(std::move(folder)), clock_(clock) {
+Admin::Admin(wire::StartSecrets secrets, Marker marker, const base::Clock& clock)
+    : secrets_(std::move(secrets)), marker_(std::move(marker)), clock_(clock) {
   health_.instance = base::random_hex(16);
   health_.version = std::string(base::kVersion);
   health_.identity = {secrets_.uid, secrets_.epoch, 0, 0};
@@ -27,13 +27,13 @@ Admin::Admin(wire::StartSecrets secrets, RuntimeFolder folder, const base::Clock
 }
 
 void Admin::adopt_marker() {
-  const auto marker = folder_.read_marker();
-  if (!marker) {
-    base::log::warn("the marker cannot be read; starting without it", {{"error", marker.error()}});
+  const auto last = marker_.read();
+  if (!last) {
+    base::log::warn("the marker cannot be read; starting without it", {{"error", last.error()}});
     return;
   }
-  if (!*marker) return;
-  const wire::Identity& found = **marker;
+  if (!*last) return;
+  const wire::Identity& found = **last;
   if (found.uid == secrets_.uid && found.epoch == secrets_.epoch) {
     health_.identity = found;
   } else {
@@ -107,7 +107,7 @@ Admin::Answer Admin::resumed(const base::Json& body) {
                             std::to_string(secrets_.epoch))};
   // Written before it is believed: after a roll-back, what the marker says must be what was true.
   // The loop waits for the disk, so that no request is let in between.
-  if (const auto written = folder_.write_marker(identity); !written)
+  if (const auto written = marker_.write(identity); !written)
     return {503, error_body(written.error().message)};
   health_.identity = identity;
   time_.learn(base::WallTime(base::Milliseconds(told->now_ms)));
@@ -121,6 +121,13 @@ aio::Task<> Admin::watch_the_clock() {
     co_await aio::sleep_for(kLookEvery);
     if (guard_.look(clock_.now())) base::log::warn("no pause came; the quiesce has lapsed");
   }
+}
+
+aio::Task<> Admin::settle_marker(aio::Background& background) {
+  const Marker marker = marker_;  // Which a `resumed` may meanwhile open anew.
+  const auto settled = co_await background.run([&marker] { return marker.settle(); });
+  // The next `resumed` tries again, and says so.
+  if (!settled) base::log::warn("the marker is not on disk yet", {{"error", settled.error()}});
 }
 
 }  // namespace executor

@@ -3,8 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "executor/admin/marker.h"
 #include "executor/admin/pause_guard.h"
-#include "executor/admin/runtime_folder.h"
+#include "libs/aio/background.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/task.h"
 #include "libs/base/clock.h"
@@ -16,11 +17,13 @@ namespace executor {
 //   token -> health | quiesce | resumed
 class Admin {
  public:
-  Admin(wire::StartSecrets secrets, RuntimeFolder folder, const base::Clock& clock);
+  Admin(wire::StartSecrets secrets, Marker marker, const base::Clock& clock);
 
   aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange);
   // Lets a quiesce lapse; run beside the server.
   aio::Task<> watch_the_clock();
+  // Takes from the first `resumed` what it would have to wait for; run beside the server.
+  aio::Task<> settle_marker(aio::Background& background);
   const wire::Health& health() const { return health_; }
 
  private:
@@ -36,7 +39,7 @@ class Admin {
   void adopt_marker();
 
   wire::StartSecrets secrets_;
-  RuntimeFolder folder_;
+  Marker marker_;
   const base::Clock& clock_;
   wire::Health health_;
   PauseGuard guard_;

@@ -10,7 +10,6 @@
 namespace executor {
 namespace {
 
-constexpr const char* kMarker = "marker.json";
 constexpr const char* kLock = "executor.lock";
 
 base::Result<base::Done> judge(const std::filesystem::path& path) {
@@ -41,19 +40,9 @@ base::Result<RuntimeFolder> RuntimeFolder::open(const std::filesystem::path& pat
   return RuntimeFolder(path, std::move(lock));
 }
 
-base::Result<std::optional<wire::Identity>> RuntimeFolder::read_marker() const {
-  const auto text = base::read_file(path_ / kMarker, 64u << 10);
-  if (!text && text.error().code == base::ErrorCode::kNotFound)
-    return std::optional<wire::Identity>();
-  if (!text) return text.error();
-  TRY(const auto json, base::parse_json(*text));
-  TRY(auto identity, wire::identity_from_json(json));
-  return std::optional(std::move(identity));
-}
-
-base::Result<base::Done> RuntimeFolder::write_marker(const wire::Identity& identity) const {
-  return base::write_file_atomically(path_ / kMarker, base::to_text(wire::to_json(identity)) + "\n",
-                                     0600);
+bool RuntimeFolder::is_taken(const std::filesystem::path& path) {
+  const auto locked = base::is_locked(path / kLock);
+  return locked && *locked;
 }
 
 }  // namespace executor

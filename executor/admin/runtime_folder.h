@@ -1,11 +1,10 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 
+#include "executor/admin/marker.h"
 #include "libs/base/fd.h"
 #include "libs/base/result.h"
-#include "libs/wire/admin.h"
 
 namespace executor {
 
@@ -16,9 +15,10 @@ class RuntimeFolder {
   // executor holds its lock, which this one keeps while it lives.
   static base::Result<RuntimeFolder> open(const std::filesystem::path& path);
 
-  // What `resumed` last said here; nothing when it never did. kInvalid: it cannot be read.
-  base::Result<std::optional<wire::Identity>> read_marker() const;
-  base::Result<base::Done> write_marker(const wire::Identity& identity) const;  // Fsynced.
+  // Whether an executor holds its lock now; false as well when that cannot be seen.
+  static bool is_taken(const std::filesystem::path& path);
+
+  base::Result<Marker> open_marker() const { return Marker::open(path_ / "marker"); }
 
  private:
   RuntimeFolder(std::filesystem::path path, base::Fd lock)

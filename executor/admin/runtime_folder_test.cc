@@ -40,16 +40,13 @@ TEST(RuntimeFolder, IsHeldByOneAtATime) {
   EXPECT_TRUE(RuntimeFolder::open(scratch.path()).ok());
 }
 
-TEST(RuntimeFolder, KeepsTheMarker) {
+TEST(RuntimeFolder, TellsWhetherItIsTakenAndTakesNothingThereby) {
   Scratch scratch;
-  const auto folder = RuntimeFolder::open(scratch.path());
-  ASSERT_TRUE(folder.ok());
-  EXPECT_EQ(*folder->read_marker(), std::nullopt);
-  const wire::Identity identity{"uid-1", 2, 3, 4};
-  ASSERT_TRUE(folder->write_marker(identity).ok());
-  EXPECT_EQ(*folder->read_marker(), identity);
-  scratch.write("marker.json", "half a mark");
-  EXPECT_EQ(folder->read_marker().error().code, base::ErrorCode::kInvalid);
+  EXPECT_FALSE(RuntimeFolder::is_taken(scratch / "none"));
+  EXPECT_FALSE(RuntimeFolder::is_taken(scratch.path()));
+  const auto held = RuntimeFolder::open(scratch.path());
+  ASSERT_TRUE(held.ok());
+  EXPECT_TRUE(RuntimeFolder::is_taken(scratch.path()));
 }
 
 }  // namespace

@@ -30,30 +30,39 @@ std::int64_t number_after(std::string_view line, std::string_view key) {
 
 }  // namespace
 
-Program::Program(std::vector<std::string> arguments, const std::string& input,
+Program::Program(std::vector<std::string> arguments, const std::optional<std::string>& input,
                  const std::vector<std::string>& environment,
                  const std::vector<std::string>& wrapper) {
   arguments.insert(arguments.begin(), EXECUTOR_BINARY);
   arguments.insert(arguments.begin(), wrapper.begin(), wrapper.end());
   auto argv = pointers(arguments);
-  int in[2], errors[2];
-  if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) std::abort();
+  int in[2], out[2], errors[2];
+  for (int* ends : {in, out, errors})
+    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
   pid_ = ::fork();
   if (pid_ == 0) {
     for (const std::string& one : environment) ::putenv(const_cast<char*>(one.c_str()));
     ::dup2(in[0], 0);
+    ::dup2(out[1], 1);
     ::dup2(errors[1], 2);
     ::execvp(argv[0], argv.data());
     ::_exit(99);
   }
-  base::Fd read_end(in[0]), write_end(in[1]), childs_errors(errors[1]);
+  const base::Fd childs_input(in[0]), childs_output(out[1]), childs_errors(errors[1]);
+  input_ = base::Fd(in[1]);
+  output_ = base::Fd(out[0]);
   errors_ = base::Fd(errors[0]);
-  static_cast<void>(base::write_all(write_end.get(), input));
-  reader_ = std::thread([this] {
+  error_reader_ = read_from(errors_.get(), said_);
+  output_reader_ = read_from(output_.get(), told_);
+  if (input) give(*input);
+}
+
+std::thread Program::read_from(int fd, std::string& into) {
+  return std::thread([this, fd, &into] {
     char bytes[4096];
-    for (ssize_t got; (got = ::read(errors_.get(), bytes, sizeof bytes)) > 0;) {
+    for (ssize_t got; (got = ::read(fd, bytes, sizeof bytes)) > 0;) {
       const std::lock_guard lock(mutex_);
-      said_.append(bytes, static_cast<std::size_t>(got));
+      into.append(bytes, static_cast<std::size_t>(got));
     }
   });
 }
@@ -63,12 +72,23 @@ Program::~Program() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
-  reader_.join();
+  error_reader_.join();
+  output_reader_.join();
+}
+
+void Program::give(const std::string& input) {
+  static_cast<void>(base::write_all(input_.get(), input));
+  input_.reset();
 }
 
 std::string Program::said() const {
   const std::lock_guard lock(mutex_);
   return said_;
+}
+
+std::string Program::told() const {
+  const std::lock_guard lock(mutex_);
+  return told_;
 }
 
 Program::Serving Program::wait_until_serving(int count) {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "executor/admin/marker.h"
 #include "executor/init/supervisor.h"
 #include "executor/testing/http.h"
 #include "executor/testing/program.h"
@@ -105,7 +106,7 @@ TEST(Run, ResumedThawsAndIsRememberedWhenTheWorkerDies) {
   const auto told = *wire::health_from_json(answer.json());
   EXPECT_EQ(told.identity, (wire::Identity{"uid-1", 2, 1, 5}));
   EXPECT_FALSE(told.quiesced);
-  EXPECT_EQ(Json::parse(folder.read("marker.json")), wire::to_json(told.identity));
+  EXPECT_EQ(*Marker::open(folder / "marker")->read(), told.identity);
 
   ASSERT_EQ(::kill(first.pid, SIGKILL), 0);
   const auto second = program.wait_until_serving(2);
@@ -116,7 +117,7 @@ TEST(Run, ResumedThawsAndIsRememberedWhenTheWorkerDies) {
 
 TEST(Run, AMarkerOfAnotherWorldIsNotBelieved) {
   Scratch folder;
-  folder.write("marker.json", wire::to_json(wire::Identity{"uid-1", 1, 7, 9}).dump());
+  ASSERT_TRUE(Marker::open(folder / "marker")->write({"uid-1", 1, 7, 9}));
   Program program(arguments(folder), secrets());
   const int port = program.wait_until_serving().port;
   EXPECT_EQ(wire::health_from_json(ask(port, "GET", "/v1/health").json())->identity,
@@ -139,12 +140,69 @@ TEST(Run, RefusesToStartWithADistinctExitCode) {
   EXPECT_EQ(Program(arguments(other, port), secrets()).wait_for_exit(), kExitCannotListen);
 }
 
+TEST(Run, TellsItsStarterWhenItWaitsAndWhenItServes) {
+  Scratch folder;
+  Program program(arguments(folder), std::nullopt);
+  ASSERT_TRUE(base::eventually([&] { return program.told() == "waiting\n"; })) << program.said();
+  program.give(secrets());
+  ASSERT_TRUE(base::eventually([&] { return program.told() == "waiting\nserving\n"; }));
+  const auto serving = program.wait_until_serving();
+  EXPECT_EQ(ask(serving.port, "GET", "/v1/health").status, 200);
+}
+
+TEST(Run, WaitsForNoSecretsWhereAnotherIsAtWork) {
+  Scratch folder;
+  Program holder(arguments(folder), secrets());
+  holder.wait_until_serving();
+  Program second(arguments(folder), std::nullopt);
+  EXPECT_EQ(second.wait_for_exit(), wire::kExitTaken);
+  EXPECT_EQ(second.told(), "");
+}
+
+TEST(Run, OneThatWaitsKeepsNobodyOut) {
+  Scratch folder;
+  Program waiting(arguments(folder), std::nullopt);
+  ASSERT_TRUE(base::eventually([&] { return waiting.told() == "waiting\n"; }));
+  Program program(arguments(folder), secrets());
+  program.wait_until_serving();
+  waiting.give(secrets());
+  EXPECT_EQ(waiting.wait_for_exit(), wire::kExitTaken);
+}
+
+TEST(Run, IsNotDumpableWhileItWaitsForItsSecrets) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root sees whose a process is that nobody may look at";
+  Scratch folder;
+  ::chown(folder.path().c_str(), 65534, 65534);
+  Program program(arguments(folder), std::nullopt, {},
+                  {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
+  ASSERT_TRUE(base::eventually([&] { return program.told() == "waiting\n"; })) << program.said();
+  struct stat memory{};
+  ASSERT_EQ(::stat(("/proc/" + std::to_string(program.pid()) + "/mem").c_str(), &memory), 0);
+  EXPECT_EQ(memory.st_uid, 0u) << "the kernel gives to root what others of its user may not read";
+}
+
+TEST(Run, LogsToItsFileWhatComesAfterTheSecrets) {
+  Scratch folder;
+  auto logging = arguments(folder);
+  logging.insert(logging.end(), {"--log-file", folder / "executor.log"});
+  Program program(logging, secrets());
+  ASSERT_TRUE(base::eventually([&] { return program.told() == "waiting\nserving\n"; }));
+  EXPECT_NE(folder.read("executor.log").find(" serving "), std::string::npos);
+  EXPECT_EQ(program.said(), "");
+
+  Scratch linked;
+  std::filesystem::create_symlink("/dev/null", linked / "executor.log");
+  auto misled = arguments(linked);
+  misled.insert(misled.end(), {"--log-file", linked / "executor.log"});
+  EXPECT_EQ(Program(misled, secrets()).wait_for_exit(), kExitBadFolder);
+}
+
 TEST(Run, SaysNoSecret) {
   Scratch folder;
   Program program(arguments(folder), secrets());
   const int port = program.wait_until_serving().port;
   ask(port, "GET", "/v1/health");
-  const std::string said = program.said();
+  const std::string said = program.said() + program.told();
   const auto json = Json::parse(secrets());
   EXPECT_EQ(said.find(json["adminKey"].get<std::string>()), std::string::npos);
   EXPECT_EQ(said.find(json["attachKey"].get<std::string>()), std::string::npos);

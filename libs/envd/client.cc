@@ -110,16 +110,21 @@ std::optional<base::Error> refusal_of(std::string_view what, const net::Reply& r
   return error_of(what, *reply, side, options.advice);
 }
 
+// What a stream's time is counted from.
+enum class Counted { kFromItsBegin, kFromItsLastEvent };
+
 // A Start stream as it comes in: its events go to `on_event`, which says whether to go on. One that
 // is still coming in after `limit` is broken off, so that pings and crumbs do not draw it out.
 class ProcessStream {
  public:
   using OnEvent = std::function<Result<bool>(const ProcessEvent&)>;
 
-  ProcessStream(std::string what, const base::Clock& clock, Milliseconds limit,
+  ProcessStream(std::string what, const base::Clock& clock, Milliseconds limit, Counted counted,
                 const ClientOptions& options, OnEvent on_event)
       : what_(std::move(what)),
         clock_(clock),
+        limit_(limit),
+        counted_(counted),
         deadline_(clock.now() + limit),
         options_(options),
         on_event_(std::move(on_event)) {}
@@ -146,6 +151,10 @@ class ProcessStream {
   }
 
  private:
+  static bool is_ping(const ProcessEvent& event) {
+    return !event.pid && !event.end && event.output.empty() && event.error_output.empty();
+  }
+
   bool keep(std::string_view bytes) {
     head_.body.append(bytes.substr(0, kRefusalBytesMax - head_.body.size()));
     return head_.body.size() < kRefusalBytesMax;
@@ -174,13 +183,17 @@ class ProcessStream {
       if (!go_on) return fail(go_on.error());
       satisfied_ = !*go_on;
       if (satisfied_) return false;
+      if (counted_ == Counted::kFromItsLastEvent && !is_ping(*event))
+        deadline_ = clock_.now() + limit_;
     }
     return true;
   }
 
   const std::string what_;
   const base::Clock& clock_;
-  const base::Moment deadline_;
+  const Milliseconds limit_;
+  const Counted counted_;
+  base::Moment deadline_;
   const ClientOptions& options_;
   OnEvent on_event_;
   EnvelopeDecoder decoder_;
@@ -193,6 +206,14 @@ void collect(std::string& kept, std::string_view more, bool& cut) {
   const std::size_t room = kOutputBytesMax - kept.size();
   cut = cut || more.size() > room;
   kept.append(more.substr(0, room));
+}
+
+// True when it was the last event.
+bool collect(Finished& finished, const ProcessEvent& event) {
+  collect(finished.output, event.output, finished.cut);
+  collect(finished.error_output, event.error_output, finished.cut);
+  if (event.end) finished.exit_code = event.end->exit_code;
+  return event.end.has_value();
 }
 
 Result<Done> check_command(const Command& command) {
@@ -321,12 +342,9 @@ Result<Finished> Client::run(const Command& command, Milliseconds timeout, std::
   const Milliseconds limit = timeout + kGrace;
   Finished finished;
   bool has_ended = false;
-  ProcessStream stream(what, clock_, limit, options_,
+  ProcessStream stream(what, clock_, limit, Counted::kFromItsBegin, options_,
                        [&](const ProcessEvent& event) -> Result<bool> {
-                         collect(finished.output, event.output, finished.cut);
-                         collect(finished.error_output, event.error_output, finished.cut);
-                         if (event.end) finished.exit_code = event.end->exit_code;
-                         has_ended = event.end.has_value();
+                         has_ended = collect(finished, event);
                          return !has_ended;
                        });
   const net::Reply reply = transport_.stream(request, stream.sink(), limit, stop);
@@ -337,55 +355,91 @@ Result<Finished> Client::run(const Command& command, Milliseconds timeout, std::
 
 namespace {
 
-// Writes to a process's stdin in pieces that a pipe can hold, then closes it where envd can.
-Result<Done> feed(net::Transport& transport, const Route& route, const ClientOptions& options,
-                  const std::string& user, const std::string& what, std::uint32_t pid,
-                  std::string_view input, std::stop_token stop) {
-  const Json process = {{"pid", pid}};
-  for (std::size_t at = 0; at < input.size(); at += kInputPieceBytes) {
-    const std::string piece = base::to_base64(input.substr(at, kInputPieceBytes));
-    CHECK_OK(unary(transport, route, options, "process.Process/SendInput", user, what,
-                   {{"process", process}, {"input", {{"stdin", piece}}}}, stop));
-  }
-  if (!version_at_least(options.envd_version, "0.5.2")) return Done{};
-  CHECK_OK(unary(transport, route, options, "process.Process/CloseStdin", user, what,
-                 {{"process", process}}, stop));
-  return Done{};
-}
+// One that was started, and what it takes to speak to it.
+class Listened final : public Started {
+ public:
+  Listened(net::Transport& transport, const Route& route, const ClientOptions& options,
+           const Command& command, std::string what, std::stop_token stop)
+      : transport_(transport),
+        route_(route),
+        options_(options),
+        command_(command),
+        what_(std::move(what)),
+        stop_(std::move(stop)) {}
 
-// A process that did not get its input must not stay behind half alive.
-void end_process(net::Transport& transport, const Route& route, const ClientOptions& options,
-                 const std::string& user, std::uint32_t pid) {
-  (void)unary(transport, route, options, "process.Process/SendSignal", user, "end process",
-              {{"process", {{"pid", pid}}}, {"signal", "SIGNAL_SIGKILL"}}, {});
-}
+  std::uint32_t pid() const override { return pid_; }
+  const std::string& output() const override { return heard_.output; }
+
+  // In pieces that a pipe can hold.
+  Result<Done> write(std::string_view input) override {
+    if (input.size() > kInputBytesMax)
+      return error(ErrorCode::kInvalid, what_, ": more than ", std::to_string(kInputBytesMax),
+                   " bytes of input");
+    for (std::size_t at = 0; at < input.size(); at += kInputPieceBytes) {
+      const std::string piece = base::to_base64(input.substr(at, kInputPieceBytes));
+      CHECK_OK(unary(transport_, route_, options_, "process.Process/SendInput", command_.user,
+                     what_, {{"process", {{"pid", pid_}}}, {"input", {{"stdin", piece}}}}, stop_));
+    }
+    return Done{};
+  }
+
+  // Asks the listener when the event brings something that one waits for: whether to go on.
+  Result<bool> hear(const ProcessEvent& event, const Listener& listener) {
+    const bool begins = pid_ == 0 && event.pid.value_or(0) != 0;
+    if (begins) pid_ = *event.pid;
+    has_ended_ = collect(heard_, event);
+    if (begins || (pid_ != 0 && !event.output.empty())) {
+      const auto next = listener(*this);
+      if (!next) end();
+      if (!next) return next.error();
+      if (*next == Next::kLeave) {
+        was_left_ = true;
+        return false;
+      }
+    }
+    return !has_ended_;
+  }
+
+  // How it ended, or nothing when it was left running.
+  Result<std::optional<Finished>> outcome() const {
+    if (pid_ == 0) return error(ErrorCode::kUnavailable, what_, ": envd told no pid");
+    if (was_left_) return std::optional<Finished>();
+    if (has_ended_) return std::optional(heard_);
+    return error(ErrorCode::kUnavailable, what_, ": the stream ended before it did");
+  }
+
+ private:
+  // What nobody knows how to go on with must not stay behind half alive. Nothing more can be done
+  // should this fail, too.
+  void end() {
+    (void)unary(transport_, route_, options_, "process.Process/SendSignal", command_.user,
+                "end process", {{"process", {{"pid", pid_}}}, {"signal", "SIGNAL_SIGKILL"}}, {});
+  }
+
+  net::Transport& transport_;
+  const Route& route_;
+  const ClientOptions& options_;
+  const Command& command_;
+  const std::string what_;
+  const std::stop_token stop_;
+  std::uint32_t pid_ = 0;
+  Finished heard_;
+  bool has_ended_ = false, was_left_ = false;
+};
 
 }  // namespace
 
-Result<std::uint32_t> Client::start(const Command& command, std::string_view input,
-                                    std::stop_token stop) {
+Result<std::optional<Finished>> Client::start(const Command& command, Milliseconds silence,
+                                              const Listener& listener, std::stop_token stop) {
   CHECK_OK(check_command(command));
   const std::string what = "start " + command.argv.front();
-  if (input.size() > kInputBytesMax)
-    return error(ErrorCode::kInvalid, what, ": more than ", std::to_string(kInputBytesMax),
-                 " bytes of input");
-  const net::Request request = start_request(route_, options_, command, !input.empty());
-  std::uint32_t pid = 0;
-  const auto on_event = [&](const ProcessEvent& event) -> Result<bool> {
-    if (!event.pid || *event.pid == 0) return true;
-    pid = *event.pid;
-    if (input.empty()) return false;
-    if (auto fed = feed(transport_, route_, options_, command.user, what, pid, input, stop); !fed) {
-      end_process(transport_, route_, options_, command.user, pid);
-      return fed.error();
-    }
-    return false;
-  };
-  ProcessStream stream(what, clock_, options_.timeout, options_, on_event);
-  const net::Reply reply = transport_.stream(request, stream.sink(), options_.timeout, stop);
+  Listened process(transport_, route_, options_, command, what, stop);
+  ProcessStream stream(what, clock_, silence, Counted::kFromItsLastEvent, options_,
+                       [&](const ProcessEvent& event) { return process.hear(event, listener); });
+  const net::Request request = start_request(route_, options_, command, true);
+  const net::Reply reply = transport_.stream(request, stream.sink(), silence, stop);
   if (auto failure = stream.failure(reply)) return *failure;
-  if (pid == 0) return error(ErrorCode::kUnavailable, what, ": envd told no pid");
-  return pid;
+  return process.outcome();
 }
 
 }  // namespace envd

@@ -8,19 +8,17 @@
 namespace envd {
 
 struct ClientOptions {
-  std::string envd_version = {};  // As the control plane tells it; empty counts as the oldest.
-  // Of one unary call, and of a start until its pid is told.
-  base::Milliseconds timeout{30'000};
+  std::string envd_version = {};       // As the control plane tells it; empty counts as the oldest.
+  base::Milliseconds timeout{30'000};  // Of one unary call.
   base::Milliseconds transfer_timeout{300'000};  // Of one upload or download.
   // Ends a message that says that the way led to no envd: what to check, and where.
   std::string advice = {};
 };
 
-inline constexpr std::size_t kInputBytesMax = 1u << 20;  // What start() may feed to stdin.
-
 // envd over HTTP: its REST files and its Connect services in JSON. Not one byte of it needs HTTP/2.
 // No call lasts for ever, whatever envd sends: a stream is given up at the first bytes after its
-// time, or when it is silent for as long again.
+// time, or when it is silent for as long again. How long a process that goes on writing is listened
+// to is its listener's to say.
 class Client final : public Sandbox {
  public:
   Client(net::Transport& transport, const base::Clock& clock, Route route,
@@ -41,8 +39,9 @@ class Client final : public Sandbox {
                                      std::stop_token stop) override;
   base::Result<Finished> run(const Command& command, base::Milliseconds timeout,
                              std::stop_token stop) override;
-  base::Result<std::uint32_t> start(const Command& command, std::string_view input,
-                                    std::stop_token stop) override;
+  base::Result<std::optional<Finished>> start(const Command& command, base::Milliseconds silence,
+                                              const Listener& listener,
+                                              std::stop_token stop) override;
 
  private:
   net::Transport& transport_;

@@ -41,6 +41,13 @@ Answer stream_of(std::vector<std::string> pieces, Answer::End end = Answer::End:
           .end = end};
 }
 
+Listener leave() {
+  return [](Started&) -> base::Result<Next> { return Next::kLeave; };
+}
+Listener listen_on() {
+  return [](Started&) -> base::Result<Next> { return Next::kListen; };
+}
+
 class EnvdClient : public testing::Test {
  protected:
   Client client(std::string version = "0.6.13") {
@@ -93,7 +100,7 @@ TEST_F(EnvdClient, AWayThatLeadsElsewhereIsNamed) {
     EXPECT_TRUE(advises(client().health({})));
     EXPECT_TRUE(advises(client().stat("/x", "", {})));
     EXPECT_TRUE(advises(client().run({.argv = {"ls"}}, kTime, {})));
-    EXPECT_TRUE(advises(client().start({.argv = {"ls"}}, "", {})));
+    EXPECT_TRUE(advises(client().start({.argv = {"ls"}}, kTime, leave(), {})));
   }
   // Whoever speaks another protocol behind a connection that stood breaks it off.
   reply(net::lost_answer());
@@ -330,29 +337,37 @@ TEST_F(EnvdClient, NoStreamIsDrawnOutBeyondItsTime) {
               ErrorCode::kUnavailable)
         << row.name;
     EXPECT_LE(daemon.lasted(), kTime + Milliseconds(16'000)) << row.name;
-    EXPECT_EQ(client_over(daemon).start({.argv = {"ls"}}, "k", {}).error().code,
+    EXPECT_EQ(client_over(daemon)
+                  .start({.argv = {"ls"}}, Milliseconds(500), listen_on(), {})
+                  .error()
+                  .code,
               ErrorCode::kUnavailable)
         << row.name;
     EXPECT_LE(daemon.lasted(), Milliseconds(1'000)) << row.name;
   }
 }
 
-// What a daemon hears while start() feeds a process.
+// A daemon with one process, and what it was told of it.
 struct Fed {
-  std::string input;
-  bool closed = false, killed = false;
+  std::vector<std::string> says = {};  // After its start.
+  Answer::End end = Answer::End::kSilence;
+  bool refuses_input = false;
+  std::string input = {};
+  bool killed = false;
   std::size_t pieces = 0;
-  bool refuse_input = false;
   Answer operator()(const Request& request) {
-    if (request.url.ends_with("/Start")) return stream_of({started(42)}, Answer::End::kSilence);
+    if (request.url.ends_with("/Start")) {
+      std::vector<std::string> stream = {started(42)};
+      stream.insert(stream.end(), says.begin(), says.end());
+      return stream_of(stream, end);
+    }
     const Json message = *base::parse_json(request.body);
     EXPECT_EQ(message["process"], (Json{{"pid", 42}}));
     if (request.url.ends_with("/SendInput")) {
-      if (refuse_input) return answer(500, R"({"code":"internal","message":"stdin closed"})");
+      if (refuses_input) return answer(500, R"({"code":"internal","message":"stdin closed"})");
       input += *base::from_base64(message["input"]["stdin"].get<std::string>());
       ++pieces;
     }
-    closed = closed || request.url.ends_with("/CloseStdin");
     killed = killed || request.url.ends_with("/SendSignal");
     return answer(200, "{}");
   }
@@ -362,40 +377,95 @@ TEST_F(EnvdClient, StartsFeedsAndLeavesAProcess) {
   Fed fed;
   transport_.play(std::ref(fed));
   const std::string input(100'000, 'k');
-  const auto pid = client().start({.argv = {"/opt/x"}}, input, {});
-  ASSERT_TRUE(pid) << pid.error().message;
-  EXPECT_EQ(*pid, 42u);
+  const auto left = client().start({.argv = {"/opt/x"}}, kTime,
+                                   [&](Started& process) -> base::Result<Next> {
+                                     EXPECT_EQ(process.pid(), 42u);
+                                     CHECK_OK(process.write(input));
+                                     return Next::kLeave;
+                                   },
+                                   {});
+  ASSERT_TRUE(left) << left.error().message;
+  EXPECT_FALSE(*left) << "it runs on";
   EXPECT_TRUE(fed.input == input);
   EXPECT_EQ(fed.pieces, 4u);
-  EXPECT_TRUE(fed.closed);
   EXPECT_FALSE(fed.killed);
   EXPECT_EQ(start_json()["stdin"], true);
   // A limit would be the process's lifetime.
   EXPECT_EQ(transport_.requests().front().headers.find("Connect-Timeout-Ms"), std::nullopt);
 }
 
-TEST_F(EnvdClient, WithoutInputAProcessHasNoStdin) {
-  Fed fed;
+TEST_F(EnvdClient, ListensUntilItHasHeardEnough) {
+  Fed fed{.says = {said("stdout", "wait"), said("stderr", "no"), event(R"({"keepalive":{}})"),
+                   said("stdout", "ing\n"), said("stdout", "more")}};
   transport_.play(std::ref(fed));
-  ASSERT_TRUE(client().start({.argv = {"/opt/x"}}, "", {}));
-  EXPECT_EQ(start_json()["stdin"], false);
-  EXPECT_EQ(transport_.requests().size(), 1u);
+  std::vector<std::string> heard;
+  const auto left =
+      client().start({.argv = {"x"}}, kTime,
+                     [&](Started& process) -> base::Result<Next> {
+                       heard.push_back(process.output());
+                       return process.output() == "waiting\n" ? Next::kLeave : Next::kListen;
+                     },
+                     {});
+  ASSERT_TRUE(left) << left.error().message;
+  EXPECT_EQ(heard, (std::vector<std::string>{"", "wait", "waiting\n"}));
 }
 
-TEST_F(EnvdClient, AnOldDaemonCannotCloseStdin) {
-  Fed fed;
+TEST_F(EnvdClient, TellsHowAProcessEndedThatItListenedTo) {
+  Fed fed{.says = {said("stderr", "not found"), ended(R"({"exitCode":127,"exited":true})"),
+                   end_of_stream()},
+          .end = Answer::End::kWhole};
   transport_.play(std::ref(fed));
-  ASSERT_TRUE(client("0.5.1").start({.argv = {"/opt/x"}}, "k", {}));
-  EXPECT_EQ(fed.input, "k");
-  EXPECT_FALSE(fed.closed);
+  const auto finished = client().start({.argv = {"x"}}, kTime, listen_on(), {});
+  ASSERT_TRUE(finished && *finished);
+  EXPECT_EQ((*finished)->exit_code, 127);
+  EXPECT_EQ((*finished)->error_output, "not found");
+  EXPECT_FALSE(fed.killed);
 }
 
-TEST_F(EnvdClient, AProcessThatGotNoInputIsEnded) {
-  Fed fed;
-  fed.refuse_input = true;
+TEST_F(EnvdClient, AProcessWhoseListenerFailsIsEnded) {
+  Fed fed{.refuses_input = true};
   transport_.play(std::ref(fed));
-  EXPECT_FALSE(client().start({.argv = {"/opt/x"}}, "key", {}));
+  const auto started = client().start({.argv = {"/opt/x"}}, kTime,
+                                      [](Started& process) -> base::Result<Next> {
+                                        CHECK_OK(process.write("key"));
+                                        return Next::kLeave;
+                                      },
+                                      {});
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message.find("stdin closed"), std::string::npos);
   EXPECT_TRUE(fed.killed);
+}
+
+TEST_F(EnvdClient, WritesNoMoreThanItsBound) {
+  Fed fed;
+  transport_.play(std::ref(fed));
+  const auto started =
+      client().start({.argv = {"/opt/x"}}, kTime,
+                     [](Started& process) -> base::Result<Next> {
+                       CHECK_OK(process.write(std::string(kInputBytesMax + 1, 'k')));
+                       return Next::kLeave;
+                     },
+                     {});
+  EXPECT_EQ(started.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(fed.pieces, 0u);
+}
+
+TEST_F(EnvdClient, SilenceIsAFailureAndEndsNothing) {
+  Fed fed{.says = {said("stdout", "waiting\n")}};
+  transport_.play(std::ref(fed));
+  const auto silent = client().start({.argv = {"x"}}, Milliseconds(50), listen_on(), {});
+  EXPECT_EQ(silent.error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(fed.killed);
+}
+
+TEST_F(EnvdClient, AStreamThatLosesAProcessIsNoSuccess) {
+  for (const auto& [says, end] : {std::pair(std::vector<std::string>{}, Answer::End::kWhole),
+                                  {{end_of_stream()}, Answer::End::kWhole},
+                                  {{said("stdout", "x")}, Answer::End::kCut}}) {
+    transport_.play(Fed{.says = says, .end = end});
+    EXPECT_EQ(client().start({.argv = {"x"}}, kTime, listen_on(), {}).error().code,
+              ErrorCode::kUnavailable);
+  }
 }
 
 TEST_F(EnvdClient, AStartWithoutAPidIsAnError) {
@@ -404,12 +474,26 @@ TEST_F(EnvdClient, AStartWithoutAPidIsAnError) {
         stream_of({end_of_stream(R"({"error":{"code":"unavailable","message":"frozen"}})")}),
         stream_of({}, Answer::End::kSilence), net::lost_answer()}) {
     reply(bad);
-    const auto pid = client().start({.argv = {"/opt/x"}}, "k", {});
+    const auto pid = client().start({.argv = {"/opt/x"}}, Milliseconds(500), leave(), {});
     ASSERT_FALSE(pid);
     EXPECT_EQ(pid.error().code, ErrorCode::kUnavailable) << pid.error().message;
   }
-  EXPECT_EQ(client().start({.argv = {"x"}}, std::string(kInputBytesMax + 1, 'k'), {}).error().code,
-            ErrorCode::kInvalid);
+}
+
+TEST_F(EnvdClient, NoErrorTellsWhatWasWrittenToAProcess) {
+  for (const Answer& bad : {net::lost_answer(), answer(500, "x")}) {
+    transport_.play([&](const Request& request) {
+      return request.url.ends_with("/Start") ? Fed{}(request) : bad;
+    });
+    const auto started = client().start({.argv = {"x"}}, kTime,
+                                        [](Started& process) -> base::Result<Next> {
+                                          CHECK_OK(process.write("c4n4ry"));
+                                          return Next::kLeave;
+                                        },
+                                        {});
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().message.find("c4n4ry"), std::string::npos);
+  }
 }
 
 TEST_F(EnvdClient, NoErrorTellsATokenOrTheInput) {
@@ -425,7 +509,7 @@ TEST_F(EnvdClient, NoErrorTellsATokenOrTheInput) {
     check(client().upload("/x", "c4n4ry", "", {}));
     check(client().download("/x", "", {}));
     check(client().run({.argv = {"x", "c4n4ry"}, .env = {{"K", "c4n4ry"}}}, kTime, {}));
-    check(client().start({.argv = {"x"}}, "c4n4ry", {}));
+    check(client().start({.argv = {"x", "c4n4ry"}}, kTime, leave(), {}));
   }
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libs/base/clock.h"
@@ -54,6 +56,22 @@ struct Finished {
 };
 inline constexpr std::size_t kOutputBytesMax = 1u << 20;
 
+// A process that was started, for who listens to it.
+class Started {
+ public:
+  virtual ~Started() = default;
+  virtual std::uint32_t pid() const = 0;          // Inside.
+  virtual const std::string& output() const = 0;  // All of it so far, up to kOutputBytesMax.
+  // To its stdin, kInputBytesMax at most.
+  virtual base::Result<base::Done> write(std::string_view input) = 0;
+};
+inline constexpr std::size_t kInputBytesMax = 1u << 20;
+
+enum class Next { kListen, kLeave };
+// Called when it has begun and whenever it has written something. It may call others meanwhile,
+// also the same sandbox.
+using Listener = std::function<base::Result<Next>(Started& process)>;
+
 struct Entry {
   std::string path;
   bool is_folder = false;
@@ -84,10 +102,13 @@ class Sandbox {
   // Runs to its end, at most `timeout`, after which the process is killed.
   virtual base::Result<Finished> run(const Command& command, base::Milliseconds timeout,
                                      std::stop_token stop) = 0;
-  // Starts it, feeds `input` to its stdin, closes that, and leaves it running. Gives its pid
-  // inside.
-  virtual base::Result<std::uint32_t> start(const Command& command, std::string_view input,
-                                            std::stop_token stop) = 0;
+  // Starts it and listens until `listener` leaves it running, which gives nothing, or it ends,
+  // which gives how. It is a failure when it writes nothing for as long as `silence`. Only a
+  // failure of `listener` ends it: nobody then knows what it would go on with.
+  virtual base::Result<std::optional<Finished>> start(const Command& command,
+                                                      base::Milliseconds silence,
+                                                      const Listener& listener,
+                                                      std::stop_token stop) = 0;
 };
 
 }  // namespace envd

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "libs/base/json.h"
 #include "libs/base/result.h"
@@ -12,12 +13,19 @@
 // token, 400, 404, 409 (another identity), 503.
 //   GET  /v1/health   -> 200 Health
 //   POST /v1/quiesce  Quiesce -> 200 Health; lapses after deadline_seconds of unfrozen time
-//   POST /v1/resumed  Resumed -> 200 Health; the marker is fsynced before the answer
+//   POST /v1/resumed  Resumed -> 200 Health; the marker is on disk before the answer
 namespace wire {
 
 // Below the ports that Linux gives to outgoing connections (from 32768 on): one of those, even one
 // that has ended within the last minute, would keep the executor from listening.
 inline constexpr int kExecutorPort = 24984;
+
+// What the executor says on its stdout to whoever started it, each on a line of its own: that it
+// waits for its start secrets on stdin, and that its port is open.
+inline constexpr std::string_view kWaitingLine = "waiting";
+inline constexpr std::string_view kServingLine = "serving";
+// Its exit code when another one is at work: before it waits, or once it has its secrets.
+inline constexpr int kExitTaken = 3;
 
 // What the executor knows of itself; the marker is what survives in its runtime folder.
 struct Identity {

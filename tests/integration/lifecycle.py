@@ -4,6 +4,7 @@ Run one test: lifecycle.py NAME; without a name: their names."""
 import contextlib
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -196,6 +197,74 @@ def test_a_killed_provider_comes_back_with_its_sandboxes():
         assert run_inside(provider, box, f"kill -0 {pid}")[0] == 0
         assert controller.wait_ready("one")["one"] == box
         delete_all(provider, controller, ["one"])
+
+
+KEYS = "POST /process.Process/SendInput"
+CALLS = ["GET /v1/health", "POST /process.Process/SendInput", "POST /process.Process/Start",
+         "POST /process.Process/Start", "POST /v1/resumed"]
+
+
+def test_four_calls_bring_an_executor_to_life_where_the_template_has_it():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        box = controller.wait_ready("one")["one"]
+        wait_until(lambda: f"the calls of one preparation: {provider.asked_inside(box)}",
+                   lambda: sorted(provider.asked_inside(box)) == CALLS)
+        delete_all(provider, controller, ["one"])
+
+
+def test_a_controller_killed_between_any_two_calls_of_a_preparation_goes_on():
+    slow = ("--fault", "data:latency:ms=150")
+    with whole_world(*slow) as (provider, controller):
+        controller.declare("provider", provider_manifest(provider))
+        for done in range(5):
+            name = f"after-{done}"
+            controller.start()
+            controller.declare(name, sandbox_manifest(name))
+
+            def box():
+                return controller.sandboxes().get(name, {}).get("status", {}).get("sandboxID")
+            wait_until(lambda: f"{done} calls; {controller.story()}",
+                       lambda: box() and len(provider.asked_inside(box())) >= done, every_s=0.005)
+            controller.program.kill()
+            with controller:
+                assert controller.wait_ready(name)[name] == box()
+                status = controller.sandboxes()[name]["status"]
+                assert status["incarnation"] == 1 and not status.get("notices"), status
+                # One that has its keys is left alone, so nobody else gets any.
+                keys = provider.asked_inside(box()).count(KEYS)
+                assert keys == 1 or done < 2, provider.asked_inside(box())
+                delete_all(provider, controller, [name])
+
+
+def test_an_ordinary_users_sandboxes_are_prepared_too():
+    with world.temporary_folder("integration") as folder:
+        user = world.OrdinaryUser(folder, "sandfleet-local-e2b", "sandfleet-executor")
+        with world.Provider(folder / "provider", user=user) as provider, \
+                world.Controller(folder / "controller") as controller:
+            controller.declare("provider", provider_manifest(provider))
+            for name, template in (("one", "base-executor"), ("two", "base")):  # Nothing is paused there.
+                controller.declare(name, sandbox_manifest(name, template=template) + "  keepAlive: {onTimeout: Kill}\n")
+            ids = controller.wait_ready("one", "two")
+            wait_until(lambda: f"the calls of one preparation: {provider.asked_inside(ids['one'])}",
+                       lambda: sorted(provider.asked_inside(ids["one"])) == CALLS)
+            delete_all(provider, controller, ["one", "two"])
+
+
+def test_a_controller_without_an_executor_takes_the_templates():
+    with whole_world() as (provider, controller):
+        controller.programs = controller.folder / "bin"
+        controller.programs.mkdir()
+        shutil.copy(world.programs_folder() / "sandfleet-controller", controller.programs)
+        with controller:
+            controller.declare("provider", provider_manifest(provider))
+            controller.declare("one", sandbox_manifest("one"))
+            controller.declare("two", sandbox_manifest("two", template="base"))
+            controller.wait_ready("one")
+            wait_until(lambda: "what to do about the other; " + controller.story(),
+                       lambda: "--executor" in controller.condition("two").get("message", ""))
+            delete_all(provider, controller, ["one", "two"])
 
 
 STRANGER = """\

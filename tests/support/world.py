@@ -202,6 +202,13 @@ class Provider:
             text = answer.read()
             return answer.status, json.loads(text) if text else None
 
+    def asked_inside(self, sandbox_id):
+        """What the data plane carried into one sandbox, in the order in which it was done."""
+        status, log = self.ask("GET", "/_local/requests")
+        assert status == 200, log
+        return [f"{each['method']} {each['path']}" for each in log["data_requests"]
+                if each.get("sandbox_id") == sandbox_id]
+
     def cannot(self):
         """{operation: reason} of what it says it cannot do on this machine."""
         status, told = self.ask("GET", "/health")
@@ -282,8 +289,8 @@ def run_inside(provider, sandbox_id, command, background=False):
 class Controller:
     """sandfleet-controller on a folder of manifests, and the CLI beside it."""
 
-    def __init__(self, folder, *arguments, outlives_us=False):
-        self.folder = pathlib.Path(folder)
+    def __init__(self, folder, *arguments, outlives_us=False, programs=None):
+        self.folder, self.programs = pathlib.Path(folder), programs
         self.manifests, self.state = self.folder / "manifests", self.folder / "state"
         self.manifests.mkdir(parents=True, exist_ok=True)
         self.arguments, self.program, self.outlives_us = arguments, None, outlives_us
@@ -293,7 +300,8 @@ class Controller:
         self.program = Program(
             "sandfleet-controller", "--manifests", self.manifests, "--state", self.state,
             "--metrics-port", "0", "--ready-file", ready, "--log-level", "debug", *self.arguments,
-            log=self.folder / "controller.log", ready_file=ready, outlives_us=self.outlives_us)
+            log=self.folder / "controller.log", ready_file=ready, outlives_us=self.outlives_us,
+            folder=self.programs)
         return self
 
     def declare(self, name, text):

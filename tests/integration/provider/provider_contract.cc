@@ -204,20 +204,33 @@ TEST_P(Inside, ACommandDiesAtItsLimit) {
                                 base::Seconds(10)));
 }
 
-TEST_P(Inside, AStartedProcessGetsItsInputAndLivesOn) {
+TEST_P(Inside, AStartedProcessIsHeardGetsItsInputAndLivesOn) {
   const std::string input = base::to_hex(base::random_bytes(50'000));
-  const auto pid = client_->start(
-      {.argv = {"/bin/sh", "-c", "cat >/tmp/input.part; mv /tmp/input.part /tmp/input; sleep 600"}},
-      input, {});
-  ASSERT_TRUE(pid) << pid.error().message;
-  ASSERT_TRUE(world_.eventually(
-      [&] {
-        const auto entry = client_->stat("/tmp/input", "", {});
-        return entry && *entry;
+  std::uint32_t pid = 0;
+  const auto left = client_->start(
+      {.argv = {"/bin/sh", "-c",
+                "echo waiting; head -c 100000 >/tmp/input; echo done; exec sleep 600"}},
+      base::Milliseconds(20'000),
+      [&](envd::Started& process) -> base::Result<envd::Next> {
+        if (process.output() == "waiting\n" && pid == 0) {
+          pid = process.pid();
+          // Others are asked meanwhile.
+          EXPECT_EQ(run({"kill", "-0", std::to_string(pid)}).exit_code, 0);
+          CHECK_OK(process.write(input));
+        }
+        return process.output().ends_with("done\n") ? envd::Next::kLeave : envd::Next::kListen;
       },
-      base::Seconds(20)));
+      {});
+  ASSERT_TRUE(left) << left.error().message;
+  EXPECT_FALSE(*left);
   EXPECT_TRUE(*client_->download("/tmp/input", "", {}) == input);
-  EXPECT_EQ(run({"kill", "-0", std::to_string(*pid)}).exit_code, 0);
+  EXPECT_EQ(run({"kill", "-0", std::to_string(pid)}).exit_code, 0);
+
+  const auto finished = client_->start(
+      {.argv = {"/no/such/program"}}, base::Milliseconds(20'000),
+      [](envd::Started&) -> base::Result<envd::Next> { return envd::Next::kListen; }, {});
+  ASSERT_TRUE(finished && *finished);
+  EXPECT_EQ((*finished)->exit_code, 127);
 }
 
 TEST_P(Inside, AWrongTokenIsDeniedAndAPausedSandboxIsNotRunning) {
