@@ -65,6 +65,77 @@ const manifests::Rule* rule_in(const std::string& message) {
   return found == rules.end() ? nullptr : &*found;
 }
 
+// Goes through an object by the words of a field path, as far as there is something.
+class FieldWalk {
+ public:
+  FieldWalk(const Json& object, std::string_view field) : at_(&object), rest_(field) {
+    while (!rest_.empty() && step()) {
+    }
+  }
+  const std::string& pointer() const { return pointer_; }
+
+ private:
+  bool step() {
+    if (rest_[0] == '.') {
+      rest_.remove_prefix(1);
+      return true;
+    }
+    return rest_[0] == '[' ? step_into_brackets() : step_to_member();
+  }
+
+  // The longest member that the rest begins with, for keys may have dots.
+  bool step_to_member() {
+    std::string_view longest;
+    if (at_->is_object())
+      for (const auto& [key, value] : at_->items())
+        if (key.size() > longest.size() && rest_.starts_with(key) && ends_word(key.size()))
+          longest = rest_.substr(0, key.size());
+    if (longest.empty()) return false;
+    rest_.remove_prefix(longest.size());
+    return enter(std::string(longest));
+  }
+  bool ends_word(std::size_t size) const {
+    return rest_.size() == size || rest_[size] == '.' || rest_[size] == '[';
+  }
+
+  // [key] of a mapping; [0] or [name="A"] of a list.
+  bool step_into_brackets() {
+    const std::size_t end = rest_.find(']');
+    if (end == std::string_view::npos) return false;
+    const std::string inside(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    if (at_->is_object()) return at_->contains(inside) && enter(inside);
+    const std::size_t index = at_->is_array() ? index_of(inside) : 0;
+    if (index >= at_->size() || !at_->is_array()) return false;
+    at_ = &at_->at(index);
+    pointer_ = yaml::pointer_to(pointer_, index);
+    return true;
+  }
+  std::size_t index_of(const std::string& inside) const {
+    static const std::regex kSays("([^=]+)=\"([^\"]*)\"");
+    std::smatch says;
+    if (!std::regex_match(inside, says, kSays)) {
+      const auto number = base::parse_integer(inside);
+      return number && *number >= 0 ? static_cast<std::size_t>(*number) : at_->size();
+    }
+    const std::string member = says[1], value = says[2];
+    const auto found = std::ranges::find_if(*at_, [&](const Json& item) {
+      return item.is_object() && base::text_at(item, member.c_str()) == value;
+    });
+    return static_cast<std::size_t>(found - at_->begin());
+  }
+
+  bool enter(const std::string& member) {
+    at_ = &at_->at(member);
+    pointer_ = yaml::pointer_to(pointer_, member);
+    return true;
+  }
+
+  const Json* at_;
+  std::string_view rest_;
+  std::string pointer_;
+};
+
 class Telling {
  public:
   Telling(const ClusterManifest& manifest, const ClusterDocument& document)
@@ -161,61 +232,7 @@ bool conflicts_only_with(const std::string& manager, const kube::Refusal& refusa
 }
 
 std::string pointer_of(const std::string& field, const Json& object) {
-  std::string pointer;
-  const Json* at = &object;
-  std::string_view rest = field;
-  const auto step_to_member = [&](std::string_view name) {
-    at = &at->at(std::string(name));
-    pointer = yaml::pointer_to(pointer, std::string(name));
-  };
-  while (!rest.empty()) {
-    if (rest[0] == '.') {
-      rest.remove_prefix(1);
-      continue;
-    }
-    if (rest[0] == '[') {
-      const std::size_t end = rest.find(']');
-      if (end == rest.npos) return pointer;
-      const std::string_view inside = rest.substr(1, end - 1);
-      rest.remove_prefix(end + 1);
-      if (at->is_object() && at->contains(std::string(inside))) {
-        step_to_member(inside);
-        continue;
-      }
-      if (!at->is_array()) return pointer;
-      // A number, or what a member of the item says: [name="A"].
-      static const std::regex kSays("([^=]+)=\"([^\"]*)\"");
-      std::cmatch says;
-      std::size_t index = at->size();
-      if (std::regex_match(inside.begin(), inside.end(), says, kSays)) {
-        const std::string member = says[1], value = says[2];
-        index = static_cast<std::size_t>(
-            std::ranges::find_if(*at,
-                                 [&](const Json& item) {
-                                   return item.is_object() &&
-                                          base::text_at(item, member.c_str()) == value;
-                                 }) -
-            at->begin());
-      } else if (const auto number = base::parse_integer(inside); number && *number >= 0) {
-        index = static_cast<std::size_t>(*number);
-      }
-      if (index >= at->size()) return pointer;
-      at = &at->at(index);
-      pointer = yaml::pointer_to(pointer, index);
-      continue;
-    }
-    // The longest member that the rest begins with, for keys may have dots.
-    std::string_view longest;
-    if (at->is_object())
-      for (const auto& [key, value] : at->items())
-        if (key.size() > longest.size() && rest.starts_with(key) &&
-            (rest.size() == key.size() || rest[key.size()] == '.' || rest[key.size()] == '['))
-          longest = rest.substr(0, key.size());
-    if (longest.empty()) return pointer;
-    rest.remove_prefix(longest.size());
-    step_to_member(longest);
-  }
-  return pointer;
+  return FieldWalk(object, field).pointer();
 }
 
 }  // namespace cli

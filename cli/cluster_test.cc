@@ -301,6 +301,16 @@ TEST_F(ClusterTest, SaysThatDefinitionsAreOlder) {
                                     "install the chart"));
 }
 
+TEST_F(ClusterTest, TakesAServersTroubleWithATypeForWhatItIs) {
+  // Our reader has no doubt, so the server's words must do.
+  cluster_.refuse("PATCH", status_answer(500, "",
+                                         "failed to create typed patch object: "
+                                         ".spec.template.id: expected numeric"));
+  EXPECT_EQ(type({"apply", "-f", "-"}, kDemo), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("stdin.yaml:1:1: apply sandboxes default/demo: the API server "
+                                    "answered 500: failed to create typed patch object"));
+}
+
 TEST_F(ClusterTest, RefusesWhatCannotBeSent) {
   EXPECT_EQ(type({"apply", "-f", "-"}, "a: ["), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr("stdin.yaml:1:"));
