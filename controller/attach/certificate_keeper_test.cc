@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
+#include "controller/attach/testing/objects.h"
 #include "libs/base/crypto.h"
 #include "libs/kube/testing/fake_server.h"
 
@@ -15,45 +14,6 @@ using namespace std::chrono_literals;
 using base::ErrorCode;
 using base::Json;
 using testing::HasSubstr;
-
-// The few verbs that a keeper needs, over objects by path.
-class Objects {
- public:
-  net::Answer answer(const net::Request& request) {
-    const std::string path = request.url.substr(0, request.url.find('?'));
-    if (before) std::exchange(before, nullptr)(request);
-    if (request.method == "GET") return found(path);
-    Json object = Json::parse(request.body);
-    if (request.method == "POST") {
-      const std::string own = path + "/" + object["metadata"]["name"].get<std::string>();
-      if (objects.contains(own)) return status(409, "AlreadyExists");
-      return put(own, object);
-    }
-    if (request.method == "PUT" &&
-        object["metadata"]["resourceVersion"] != objects[path]["metadata"]["resourceVersion"])
-      return status(409, "Conflict");
-    return put(path, object);
-  }
-
-  std::map<std::string, Json> objects;
-  int writes = 0;
-  std::function<void(const net::Request&)> before;  // Once, before the next request.
-
- private:
-  net::Answer found(const std::string& path) {
-    return objects.contains(path) ? net::answer(200, objects[path].dump())
-                                  : status(404, "NotFound");
-  }
-  net::Answer put(const std::string& path, Json object) {
-    object["metadata"]["resourceVersion"] = std::to_string(++writes);
-    objects[path] = object;
-    return net::answer(200, object.dump());
-  }
-  static net::Answer status(int code, const char* reason) {
-    return net::answer(code,
-                       Json{{"kind", "Status"}, {"reason", reason}, {"message", reason}}.dump());
-  }
-};
 
 const std::string kSecretPath =
     "https://api.test/api/v1/namespaces/sandfleet/secrets/sandfleet-attach-tls";

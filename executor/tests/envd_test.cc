@@ -8,13 +8,13 @@
 
 #include "executor/envd/signature.h"
 #include "executor/files/gzip.h"
-#include "libs/base/testing/cgroup.h"
 #include "executor/testing/http.h"
 #include "executor/testing/program.h"
 #include "executor/testing/scratch.h"
 #include "libs/base/crypto.h"
 #include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
+#include "libs/base/testing/cgroup.h"
 #include "libs/base/testing/eventually.h"
 
 namespace executor {

@@ -123,12 +123,12 @@ base::Result<sockaddr_storage> parse_address(const std::string& address, std::ui
 
 struct HttpServer::State {
   ServerOptions options;
-  Handler handler;
+  ServedHandler handler;
   Reaper reaper;
   base::Fd listener;
   MHD_Daemon* daemon = nullptr;
 
-  State(const ServerOptions& wanted, Handler handle)
+  State(const ServerOptions& wanted, ServedHandler handle)
       : options(wanted), handler(std::move(handle)), reaper(wanted.patience) {}
 
   MHD_Result take(MHD_Connection* connection, Exchange& exchange, const char* data,
@@ -254,7 +254,7 @@ HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) 
 HttpServer::~HttpServer() { MHD_stop_daemon(state_->daemon); }
 
 base::Result<std::unique_ptr<HttpServer>> HttpServer::start(const ServerOptions& options,
-                                                            Handler handler) {
+                                                            ServedHandler handler) {
   auto state = std::make_unique<State>(options, std::move(handler));
   CHECK_OK(state->listen());
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));

@@ -29,7 +29,7 @@ struct ServedAnswer {
 };
 
 // Called on the connection's own thread, many at a time; it may block, its connection waits.
-using Handler = std::function<ServedAnswer(const ServedRequest&)>;
+using ServedHandler = std::function<ServedAnswer(const ServedRequest&)>;
 
 struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6, a number.
@@ -48,7 +48,7 @@ struct ServerOptions {
 class HttpServer {
  public:
   static base::Result<std::unique_ptr<HttpServer>> start(const ServerOptions& options,
-                                                         Handler handler);
+                                                         ServedHandler handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

@@ -76,7 +76,7 @@ std::string get(std::uint16_t port, const std::string& path) {
   return ask(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 }
 
-Handler three_routes() {
+ServedHandler three_routes() {
   return route(
       {{"GET", "/metrics", [](const auto&) { return ServedAnswer{200, "up 1\n"}; }},
        {"GET", "/healthz", probe([] { return std::string(); })},
@@ -84,7 +84,7 @@ Handler three_routes() {
        {"POST", "/echo", [](const auto& request) { return ServedAnswer{200, request.body}; }}});
 }
 
-std::unique_ptr<HttpServer> started(ServerOptions options, Handler handler) {
+std::unique_ptr<HttpServer> started(ServerOptions options, ServedHandler handler) {
   auto server = HttpServer::start(options, std::move(handler));
   EXPECT_TRUE(server) << server.error().message;
   return *std::move(server);

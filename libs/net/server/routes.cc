@@ -2,7 +2,7 @@
 
 namespace net {
 
-Handler route(std::vector<Route> routes) {
+ServedHandler route(std::vector<Route> routes) {
   return [routes = std::move(routes)](const ServedRequest& request) -> ServedAnswer {
     bool path_known = false;
     for (const auto& route : routes) {
@@ -15,7 +15,7 @@ Handler route(std::vector<Route> routes) {
   };
 }
 
-Handler probe(std::function<std::string()> trouble) {
+ServedHandler probe(std::function<std::string()> trouble) {
   return [trouble = std::move(trouble)](const ServedRequest&) -> ServedAnswer {
     const std::string what = trouble();
     if (what.empty()) return {200, "ok\n"};

@@ -10,13 +10,13 @@ namespace net {
 
 struct Route {
   std::string method, path;  // The path is matched whole.
-  Handler handle;
+  ServedHandler handle;
 };
 
 // Answers 404 for a path that is nowhere, 405 for a method that its path does not have.
-Handler route(std::vector<Route> routes);
+ServedHandler route(std::vector<Route> routes);
 
 // A probe: 200 "ok" while `trouble` gives nothing, else 503 with what it says.
-Handler probe(std::function<std::string()> trouble);
+ServedHandler probe(std::function<std::string()> trouble);
 
 }  // namespace net
