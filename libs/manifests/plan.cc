@@ -10,12 +10,15 @@ class Declarations {
  public:
   Declarations(const Comparison& seen, std::vector<yaml::Problem>& problems) : seen_(seen) {
     for (const ReadFile& file : seen.files)
+      if (!file.good()) broken_.insert(file.name);
+    for (const ReadFile& file : seen.files)
       for (const Declared& object : file.reading->objects)
         if (object.kind != Kind::kSecret) all_[{object.kind, object.key}].push_back(&object);
     for (auto& [id, candidates] : all_) choose(id, candidates, problems);
   }
 
   const std::map<Id, const Declared*>& chosen() const { return chosen_; }
+  bool is_broken(const std::string& file) const { return broken_.contains(file); }
 
  private:
   void choose(const Id& id, const std::vector<const Declared*>& candidates,
@@ -41,12 +44,8 @@ class Declarations {
     }
   }
 
-  bool is_broken(const std::string& name) const {
-    const auto file = std::ranges::find(seen_.files, name, &ReadFile::name);
-    return file != seen_.files.end() && !file->good();
-  }
-
   const Comparison& seen_;
+  std::set<std::string> broken_;
   std::map<Id, std::vector<const Declared*>> all_;
   std::map<Id, const Declared*> chosen_;
 };
@@ -70,11 +69,8 @@ void plan_declared(const Comparison& seen, const Declarations& declarations, Pla
 }
 
 void plan_missing(const Comparison& seen, const Declarations& declarations, Plan& plan) {
-  std::set<std::string> broken;
-  for (const ReadFile& file : seen.files)
-    if (!file.good()) broken.insert(file.name);
   for (const auto& [id, record] : seen.records) {
-    if (declarations.chosen().contains(id) || broken.contains(record->file)) continue;
+    if (declarations.chosen().contains(id) || declarations.is_broken(record->file)) continue;
     if (record->deleting() && !record->passed_over) continue;
     const auto before = seen.missing.find(id);
     plan.missing[id] = before == seen.missing.end() ? seen.now : before->second;
