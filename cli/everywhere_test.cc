@@ -75,7 +75,8 @@ class FolderWorld final : public World {
     const auto& [key, uid] = std::pair(sandbox.metadata.key, sandbox.metadata.uid);
     EXPECT_TRUE(store_->update_metadata(key, {uid}, sandbox.metadata.annotations,
                                         sandbox.metadata.finalizers));
-    EXPECT_TRUE(store_->update_status(key, {uid}, sandbox.status));
+    EXPECT_TRUE(
+        store_->update_status(key, {uid}, sandbox.status, api::ResourceStore::Durability::kNow));
   }
   void release(const api::Key& key) override {
     const auto found = store_->find_sandbox(key);

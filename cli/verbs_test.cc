@@ -94,7 +94,8 @@ class Verbs : public testing::Test {
     status.conditions.clear();
     api::set_condition(status.conditions,
                        {type, "True", reason, "", sandbox->metadata.generation, clock_.wall()});
-    const auto written = store_->update_status(key, {sandbox->metadata.uid}, status);
+    const auto written = store_->update_status(key, {sandbox->metadata.uid}, status,
+                                               api::ResourceStore::Durability::kNow);
     ASSERT_TRUE(written) << written.error().message;
   }
 

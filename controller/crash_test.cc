@@ -1,6 +1,7 @@
-// Kills the controller between any two of its steps, in simulated time and one thread: the real
-// store on a scratch folder, a provider in memory whose answers are lost or late, and the inside of
-// its sandboxes. Whatever the step, the life of a Sandbox must come out the same.
+// Kills the controller between any two of its steps, alone or with the power of its machine, in
+// simulated time and one thread: the real store on a scratch folder, a provider in memory whose
+// answers are lost or late, and the inside of its sandboxes. Whatever the step, the life of a
+// Sandbox must come out the same.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "libs/base/testing/fake_clock.h"
 #include "libs/e2b/testing/fake_cloud.h"
 #include "libs/manifests/file_store.h"
+#include "libs/manifests/testing/power_loss.h"
 
 namespace controller {
 namespace {
@@ -35,6 +37,7 @@ struct Crash {};
 struct Plan {
   int at = -1;
   bool after = false;
+  std::uint64_t power_loss = 0;  // Not 0: its machine dies with it, and this says how.
 };
 
 // Counts the steps, and dies at the planned one.
@@ -49,6 +52,7 @@ class Fate {
   }
   int steps() const { return step_; }
   bool died() const { return died_; }
+  std::uint64_t power_loss() const { return plan_.power_loss; }
 
  private:
   void die() {
@@ -91,8 +95,9 @@ class MortalStore final : public api::ResourceStore {
     return step([&] { return store_.update_metadata(key, expected, annotations, finalizers); });
   }
   base::Result<api::Sandbox> update_status(const api::Key& key, const api::Expected& expected,
-                                           const api::SandboxStatus& status) override {
-    return step([&] { return store_.update_status(key, expected, status); });
+                                           const api::SandboxStatus& status,
+                                           Durability durability) override {
+    return step([&] { return store_.update_status(key, expected, status, durability); });
   }
   base::Result<api::Sandbox> bind(const api::Key& key, const std::string& uid,
                                   const api::Attempt& attempt,
@@ -262,10 +267,11 @@ class Drift final : public Observer {
 class Life {
  public:
   Life(const std::filesystem::path& folder, const base::FakeClock& clock,
-       std::shared_ptr<e2b::FakeCloud> cloud, Insides& insides, Drift& drift, Fate& fate)
+       std::shared_ptr<e2b::FakeCloud> cloud, Insides& insides, Drift& drift, Fate& fate,
+       manifests::PowerLoss& power)
       : clock_(clock),
         cloud_(std::move(cloud)),
-        files_(open(folder, clock)),
+        files_(open(folder, clock, power)),
         store_(*files_, fate),
         connections_(store_, clock,
                      {[](const auto&) { return std::string("key"); },
@@ -309,9 +315,17 @@ class Life {
 
  private:
   static std::unique_ptr<manifests::FileStore> open(const std::filesystem::path& folder,
-                                                    const base::Clock& clock) {
+                                                    const base::Clock& clock,
+                                                    manifests::PowerLoss& power) {
     auto opened = manifests::FileStore::open(
-        {.manifests = folder / "manifests", .state = folder / "state", .machine_id = "machine"},
+        {.manifests = folder / "manifests",
+         .state = folder / "state",
+         .machine_id = "machine",
+         .before_step =
+             [&power](const std::filesystem::path& path, manifests::Disk::Step step) {
+               power.before(path, step);
+               return base::Done{};
+             }},
         clock);
     if (!opened) throw std::runtime_error(opened.error().message);
     return *std::move(opened);
@@ -406,6 +420,7 @@ class World {
         check_binding();
       } catch (const Crash&) {
         life_.reset();
+        if (fate_.power_loss() > 0) power_.strike(fate_.power_loss());
       }
       if (!life_) life_ = begin();
     }
@@ -441,6 +456,13 @@ class World {
     life_.reset();
     life_ = begin();
   }
+  // As if the power went before anything of the bind was written.
+  bool loses_the_binding() {
+    life_.reset();
+    power_.strike(0);
+    life_ = begin();
+    return bound().empty();
+  }
   void forget_tokens() { std::filesystem::remove_all(ways_in()); }
   bool keeps_a_token() const {
     return std::filesystem::exists(ways_in()) && !std::filesystem::is_empty(ways_in());
@@ -471,7 +493,7 @@ class World {
     return base / ("sandfleet-crash-" + base::random_hex(8));
   }
   std::unique_ptr<Life> begin() {
-    return std::make_unique<Life>(folder_, clock_, cloud_, insides_, drift_, fate_);
+    return std::make_unique<Life>(folder_, clock_, cloud_, insides_, drift_, fate_, power_);
   }
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / "manifests" / (name + ".yaml")) << text;
@@ -512,6 +534,7 @@ class World {
   const std::filesystem::path folder_ = scratch();
   base::FakeClock clock_;
   Fate fate_;
+  manifests::PowerLoss power_;
   std::shared_ptr<e2b::FakeCloud> cloud_ =
       std::make_shared<e2b::FakeCloud>(clock_, e2b::FakeCloud::Callbacks::kByHand);
   Insides insides_{*cloud_, fate_};
@@ -566,6 +589,38 @@ TEST_P(CrashAnywhere, ComesOutTheSame) {  // I-ONE, I-RESYNC, I-DELRACE, M4
   }
 }
 INSTANTIATE_TEST_SUITE_P(, CrashAnywhere, testing::Range<std::size_t>(0, kShards));
+
+// A bind need not be synced before what follows it: the E2B sandbox is found by its attempt.
+class PowerLossAnywhere : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(PowerLossAnywhere, ComesOutTheSame) {  // I-BIND, I-INTENT, I-ONE
+  World untouched(Weather{});
+  const int steps = live_a_life(untouched, {});
+  for (int at = 1 + static_cast<int>(GetParam()); at <= steps; at += kShards) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE("power loss " + std::to_string(seed) + " after step " + std::to_string(at));
+      World world(Weather{});
+      live_a_life(world, {at, true, seed});
+      EXPECT_TRUE(world.fate().died() || at > kStepsMin);
+      EXPECT_TRUE(world.cloud().violations().empty()) << "two live sandboxes at once";
+      EXPECT_EQ(world.cloud().total_created(), 1u) << "what is on record is found again";
+      expect_nothing_left(world);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, PowerLossAnywhere, testing::Range<std::size_t>(0, kShards));
+
+TEST(CrashTest, ABindThatAPowerLossTakesIsMadeAgain) {  // I-BIND
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("bound", [&] { return !world.bound().empty(); });
+  const std::string id = world.bound();
+  EXPECT_TRUE(world.loses_the_binding()) << "it is synced with the next write";
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_EQ(world.bound(), id);
+  EXPECT_EQ(world.cloud().total_created(), 1u);
+}
 
 class CrashInBadWeather : public testing::TestWithParam<std::uint64_t> {};
 

@@ -88,7 +88,7 @@ base::Result<base::Done> run(const Options& options) {
   signals.wait();
   base::log::info("stopping; no sandbox is touched");
   controller.stop();
-  return base::Done{};
+  return store->close();
 }
 
 }  // namespace

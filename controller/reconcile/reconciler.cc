@@ -107,7 +107,8 @@ kube::Requeue Reconciler::publish(const Pass& pass, const Action& action, const 
   tell_slow_step(pass);
   if (!news.write || news.status == wanted.status) return news.requeue;
   const auto saved = parts_.store.update_status(
-      wanted.metadata.key, {wanted.metadata.uid, wanted.metadata.resource_version}, news.status);
+      wanted.metadata.key, {wanted.metadata.uid, wanted.metadata.resource_version}, news.status,
+      news.durability);
   // Nothing was recorded, so nothing that builds on it was done: the next pass decides anew.
   if (!saved) return {.failed = true};
   recorded(pass, action);

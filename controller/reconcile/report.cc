@@ -245,6 +245,16 @@ bool apply(api::SandboxStatus& status, const Observation& seen, const Action& ac
       action);
 }
 
+// Later steps build on these, and no look at the provider tells them again.
+bool is_record(const Action& action) {
+  return std::visit(
+      base::Overloaded{
+          [](const RecordIncarnation&) { return true; }, [](const RecordRun&) { return true; },
+          [](const RecordPausedBy&) { return true; }, [](const RecordEnding&) { return true; },
+          [](const RecordTerminated&) { return true; }, [](const auto&) { return false; }},
+      action);
+}
+
 kube::Requeue when_next(const Observation& seen, const Action& action, const Outcome& outcome) {
   if (outcome.error) return {.failed = true};
   // The Operation's end brings the key back; a slow one is shown meanwhile.
@@ -315,6 +325,7 @@ Report report(const Observation& seen, const Action& action, const Outcome& outc
   // A fast step on the way is not worth a write; what waits, stays or is recorded is. A failure is
   // told by the pass that waits it out.
   news.write = applied && !outcome.written;
+  if (is_record(action)) news.durability = api::ResourceStore::Durability::kNow;
   news.event = event_of(seen, action, outcome);
   news.requeue = when_next(seen, action, outcome);
   return news;

@@ -18,6 +18,7 @@ struct Outcome {
 struct Report {
   api::SandboxStatus status;
   bool write = false;  // Status is worth a write now.
+  api::ResourceStore::Durability durability = api::ResourceStore::Durability::kSoon;
   std::optional<api::Event> event = {};
   kube::Requeue requeue = {};
 };

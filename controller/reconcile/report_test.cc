@@ -286,6 +286,14 @@ TEST_P(ReportOf, NeverWritesOverAnObjectThatItsOwnStepHasChanged) {
   EXPECT_FALSE(report(GetParam().seen, GetParam().action, {.written = true}).write);
 }
 
+TEST_P(ReportOf, WaitsForTheDiskOnlyWithWhatNoLookTellsAgain) {
+  static const std::set<std::string_view> kRecords = {
+      "RecordIncarnation", "RecordRun", "RecordPausedBy", "RecordEnding", "RecordTerminated"};
+  using enum api::ResourceStore::Durability;
+  const bool waits = kRecords.contains(name_of(GetParam().action));
+  EXPECT_EQ(report(GetParam().seen, GetParam().action, {}).durability, waits ? kNow : kSoon);
+}
+
 TEST_P(ReportOf, SpeaksOfTheGenerationThatWasSeen) {  // I-OBSGEN
   Observation seen = GetParam().seen;
   seen.wanted.metadata.generation = 7;

@@ -32,12 +32,21 @@ struct Expected {
   std::string resource_version = {};  // Empty: any.
 };
 
-// Where resources live: a cluster, or a folder of manifests with a state folder. Writes are durable
-// when they return. kNotFound: no such object; kConflict: a precondition failed, read again;
-// kUnavailable: the store did not answer. The reconciler never writes spec.
+// Where resources live: a cluster, or a folder of manifests with a state folder. A write outlives
+// this process when it returns, and a power loss too unless it says kSoon. kNotFound: no such
+// object; kConflict: a precondition failed, read again; kUnavailable: the store did not answer. The
+// reconciler never writes spec.
 class ResourceStore {
  public:
   virtual ~ResourceStore() = default;
+
+  // When a write must outlive a power loss.
+  enum class Durability {
+    kNow,
+    // A moment later, or with the next write of that object: for what a look at the provider tells
+    // again.
+    kSoon,
+  };
 
   // From memory: as of the last event, never from before this process's own last write.
   virtual std::shared_ptr<const Sandbox> find_sandbox(const Key& key) const = 0;
@@ -56,9 +65,11 @@ class ResourceStore {
       const std::map<std::string, std::string>& annotations,
       const std::vector<std::string>& finalizers) = 0;
   virtual base::Result<Sandbox> update_status(const Key& key, const Expected& expected,
-                                              const SandboxStatus& status) = 0;
+                                              const SandboxStatus& status,
+                                              Durability durability) = 0;
   // Writes status only if uid and attempt annotation are as given and sandboxID is empty or of an
-  // older epoch: the one write that may give a Sandbox its E2B sandbox.
+  // older epoch: the one write that may give a Sandbox its E2B sandbox. kSoon: without it the E2B
+  // sandbox is found by its attempt and bound again.
   virtual base::Result<Sandbox> bind(const Key& key, const std::string& uid, const Attempt& attempt,
                                      const SandboxStatus& status) = 0;
   virtual base::Result<SandboxProvider> update_provider_status(const std::string& name,

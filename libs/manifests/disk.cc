@@ -11,37 +11,78 @@ namespace fs = std::filesystem;
 using base::Done;
 using base::Result;
 
-Result<Done> Disk::write(const fs::path& path, std::string_view content, mode_t mode) const {
-  if (before_change_) CHECK_OK(before_change_(path));
-  return base::write_file_atomically(path, content, mode);
+namespace {
+
+Disk::Step step_of(Durable durable) {
+  return durable == Durable::kPastPowerLoss ? Disk::Step::kChange : Disk::Step::kLoose;
 }
 
-Result<Done> Disk::remove(const fs::path& path) const {
-  if (before_change_) CHECK_OK(before_change_(path));
+Result<Done> sync_path(const fs::path& path) {
+  const base::Fd opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened || ::fsync(opened.get()) != 0) return base::errno_error("sync", path, errno);
+  return Done{};
+}
+
+}  // namespace
+
+Result<Done> Disk::write(const fs::path& path, std::string_view content, mode_t mode,
+                         Durable durable) const {
+  CHECK_OK(ask(path, step_of(durable)));
+  return base::write_file_atomically(path, content, mode, durable);
+}
+
+Result<Done> Disk::remove(const fs::path& path, Durable durable) const {
+  CHECK_OK(ask(path, step_of(durable)));
   if (::unlink(path.c_str()) != 0) {
     if (errno == ENOENT) return Done{};
     return base::errno_error("remove", path, errno);
   }
-  base::Fd folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0)
-    return base::errno_error("sync", path.parent_path(), errno);
+  if (durable == Durable::kPastPowerLoss) return sync_path(path.parent_path());
   return Done{};
 }
 
-Result<Done> Disk::append(const fs::path& path, std::string_view lines, mode_t mode,
-                          bool durable) const {
-  if (before_change_) CHECK_OK(before_change_(path));
-  base::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode));
+Result<base::Fd> Disk::create(const fs::path& path, mode_t mode) const {
+  CHECK_OK(ask(path, Step::kChange));
+  base::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, mode));
+  if (!file) return base::errno_error("make", path, errno);
+  if (auto there = sync_path(path.parent_path()); !there) {
+    ::unlink(path.c_str());
+    return there.error();
+  }
+  return file;
+}
+
+Result<Done> Disk::append(const fs::path& path, std::string_view lines, mode_t mode) const {
+  CHECK_OK(ask(path, Step::kAppend));
+  const base::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode));
   if (!file) return base::errno_error("write", path, errno);
-  CHECK_OK(base::write_all(file.get(), lines));
-  if (durable && ::fsync(file.get()) != 0) return base::errno_error("sync", path, errno);
+  return base::write_all(file.get(), lines);
+}
+
+Result<Done> Disk::append(const base::Fd& file, const fs::path& path,
+                          std::string_view lines) const {
+  CHECK_OK(ask(path, Step::kAppend));
+  const auto wrote = base::write_all(file.get(), lines);
+  if (!wrote)
+    return base::error(wrote.error().code, wrote.error().message, " (", path.string(), ")");
+  return Done{};
+}
+
+Result<Done> Disk::sync(const fs::path& path) const {
+  CHECK_OK(ask(path, Step::kSync));
+  return sync_path(path);
+}
+
+Result<Done> Disk::sync(const base::Fd& file, const fs::path& path) const {
+  CHECK_OK(ask(path, Step::kSync));
+  if (::fdatasync(file.get()) != 0) return base::errno_error("sync", path, errno);
   return Done{};
 }
 
 Result<Done> Disk::make_folders(const fs::path& path) const {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return Done{};
-  if (before_change_) CHECK_OK(before_change_(path));
+  CHECK_OK(ask(path, Step::kChange));
   return base::make_folders(path, 0700);
 }
 

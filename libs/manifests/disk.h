@@ -9,23 +9,45 @@
 
 namespace manifests {
 
-// Every change that the store makes on disk, so that a test can let a process die before any one.
+using base::Durable;
+
+// Every step that the store takes on disk, so that a test can let a process die, a disk fill up or
+// the power fail before any one.
 class Disk {
  public:
-  using Gate = std::function<base::Result<base::Done>(const std::filesystem::path&)>;
-  explicit Disk(Gate before_change = {}) : before_change_(std::move(before_change)) {}
+  enum class Step {
+    kChange,  // Outlives a power loss once it is done.
+    kLoose,   // A file is replaced or removed: lost unless it is synced, and then its folder.
+    kAppend,  // Lost unless it is synced.
+    kSync,
+  };
+  using Gate = std::function<base::Result<base::Done>(const std::filesystem::path&, Step)>;
+  explicit Disk(Gate before = {}) : before_(std::move(before)) {}
 
+  // Replaces the file; readers see the old content or the new.
   base::Result<base::Done> write(const std::filesystem::path& path, std::string_view content,
-                                 mode_t mode) const;
-  // Gone for good when it returns; a path that is not there is no error.
-  base::Result<base::Done> remove(const std::filesystem::path& path) const;
-  // Adds to the end, in one write; `durable`: synced before it returns.
+                                 mode_t mode, Durable durable = Durable::kPastPowerLoss) const;
+  // A path that is not there is no error.
+  base::Result<base::Done> remove(const std::filesystem::path& path,
+                                  Durable durable = Durable::kPastPowerLoss) const;
+  // A file that was not there before, to add to.
+  base::Result<base::Fd> create(const std::filesystem::path& path, mode_t mode) const;
+  // Adds to the end.
   base::Result<base::Done> append(const std::filesystem::path& path, std::string_view lines,
-                                  mode_t mode, bool durable) const;
+                                  mode_t mode) const;
+  base::Result<base::Done> append(const base::Fd& file, const std::filesystem::path& path,
+                                  std::string_view lines) const;
+  // Once it failed, nobody knows what of the file is on disk, and asking again does not tell: the
+  // kernel forgets what it could not write. Only writing anew helps.
+  base::Result<base::Done> sync(const std::filesystem::path& path) const;  // A file or a folder.
+  base::Result<base::Done> sync(const base::Fd& file, const std::filesystem::path& path) const;
   base::Result<base::Done> make_folders(const std::filesystem::path& path) const;  // 0700
 
  private:
-  Gate before_change_;
+  base::Result<base::Done> ask(const std::filesystem::path& path, Step step) const {
+    return before_ ? before_(path, step) : base::Done{};
+  }
+  Gate before_;
 };
 
 }  // namespace manifests

@@ -109,7 +109,7 @@ void EventLog::record(const api::Key& regarding, const std::string& uid, const a
     rewrite();
     return;
   }
-  if (auto kept = disk_.append(path_, line_of(recorded), 0600, false); !kept)
+  if (auto kept = disk_.append(path_, line_of(recorded), 0600); !kept)
     base::log::warn("an event cannot be kept", {{"error", kept.error()}});
 }
 

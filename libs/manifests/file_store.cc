@@ -49,7 +49,7 @@ Result<Done> check_identity(const Sandbox& before, const api::SandboxStatus& sta
 
 struct FileStore::State {
   State(const FileStoreOptions& given, const base::Clock& with)
-      : options(given), clock(with), disk(given.before_change) {}
+      : options(given), clock(with), disk(given.before_step) {}
 
   const FileStoreOptions options;
   const base::Clock& clock;
@@ -57,7 +57,7 @@ struct FileStore::State {
   const Layout layout{options.state};
   base::Fd lock = {};
   FolderGuard guard{options, layout, disk};
-  Objects objects{layout, disk};
+  Objects objects{layout, disk, options.journal};
   Secrets secrets{layout.secrets(), disk};
   Releases releases{layout.releases(), disk};
   const WaysIn ways_in{layout.ways_in(), disk};
@@ -71,7 +71,8 @@ struct FileStore::State {
   Result<Done> open();
   void changed(const Id& id);
   // One Sandbox changed by `edit`, which says why when it must not be.
-  Result<Sandbox> edit(const Key& key, const std::function<Result<Done>(Sandbox&)>& edit);
+  Result<Sandbox> edit(const Key& key, Durability durability,
+                       const std::function<Result<Done>(Sandbox&)>& edit);
 };
 
 Result<Done> FileStore::State::open() {
@@ -110,20 +111,23 @@ void FileStore::State::changed(const Id& id) {
   if (watcher && !objects.find(id)) watcher->wake();
 }
 
-Result<Sandbox> FileStore::State::edit(const Key& key,
+Result<Sandbox> FileStore::State::edit(const Key& key, Durability durability,
                                        const std::function<Result<Done>(Sandbox&)>& edit) {
   const Id id{Kind::kSandbox, key};
-  TRY(const auto record,
-      objects.change(id, [&](const Record* current) -> Result<std::optional<Record>> {
-        if (!current || !current->sandbox)
-          return base::error(ErrorCode::kNotFound, "there is no ", to_text(id));
-        Sandbox changed = *current->sandbox;
-        CHECK_OK(edit(changed));
-        if (changed == *current->sandbox) return std::optional<Record>();
-        Record next = *current;
-        next.sandbox = std::make_shared<const Sandbox>(std::move(changed));
-        return std::optional(std::move(next));
-      }));
+  TRY(const auto record, objects.change(
+                             id,
+                             [&](const Record* current) -> Result<std::optional<Record>> {
+                               if (!current || !current->sandbox)
+                                 return base::error(ErrorCode::kNotFound, "there is no ",
+                                                    to_text(id));
+                               Sandbox changed = *current->sandbox;
+                               CHECK_OK(edit(changed));
+                               if (changed == *current->sandbox) return std::optional<Record>();
+                               Record next = *current;
+                               next.sandbox = std::make_shared<const Sandbox>(std::move(changed));
+                               return std::optional(std::move(next));
+                             },
+                             durability));
   return *record.sandbox;
 }
 
@@ -139,10 +143,14 @@ Result<std::unique_ptr<FileStore>> FileStore::open(const FileStoreOptions& optio
   return store;
 }
 
-Result<Done> FileStore::scan_once() { return state_->scanner->scan(); }
+Result<Done> FileStore::scan_once() {
+  CHECK_OK(state_->scanner->scan());
+  return state_->objects.settle();
+}
 
 void FileStore::start() {
   State& state = *state_;
+  state.objects.start();
   state.watcher = std::make_unique<Watcher>(
       std::vector{state.options.manifests, state.layout.requests()}, [&state] {
         if (const auto scanned = state.scanner->scan(); !scanned)
@@ -152,6 +160,11 @@ void FileStore::start() {
         return std::min(kLookEvery, *due - state.clock.now());
       });
   state.watcher->start();  // Once it has its place: its thread rings its own bell.
+}
+
+Result<Done> FileStore::close() {
+  if (state_->watcher) state_->watcher->stop();
+  return state_->objects.close();
 }
 
 std::vector<yaml::Problem> FileStore::problems() const { return state_->scanner->problems(); }
@@ -194,17 +207,20 @@ Result<std::string> FileStore::get_secret(const Key& secret, const std::string& 
 Result<Sandbox> FileStore::update_metadata(const Key& key, const Expected& expected,
                                            const std::map<std::string, std::string>& annotations,
                                            const std::vector<std::string>& finalizers) {
-  return state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+  TRY(auto edited, state_->edit(key, Durability::kNow, [&](Sandbox& sandbox) -> Result<Done> {
     CHECK_OK(check(sandbox.metadata, expected));
     sandbox.metadata.annotations = annotations;
     sandbox.metadata.finalizers = finalizers;
     return Done{};
-  });
+  }));
+  // What an intent lets be made carries this UID. The scan has begun to sync it long since.
+  CHECK_OK(state_->guard.sync_births());
+  return edited;
 }
 
 Result<Sandbox> FileStore::update_status(const Key& key, const Expected& expected,
-                                         const api::SandboxStatus& status) {
-  return state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+                                         const api::SandboxStatus& status, Durability durability) {
+  return state_->edit(key, durability, [&](Sandbox& sandbox) -> Result<Done> {
     CHECK_OK(check(sandbox.metadata, expected));
     CHECK_OK(check_identity(sandbox, status));
     sandbox.status = status;
@@ -214,7 +230,7 @@ Result<Sandbox> FileStore::update_status(const Key& key, const Expected& expecte
 
 Result<Sandbox> FileStore::bind(const Key& key, const std::string& uid, const api::Attempt& attempt,
                                 const api::SandboxStatus& status) {
-  return state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+  return state_->edit(key, Durability::kSoon, [&](Sandbox& sandbox) -> Result<Done> {
     CHECK_OK(check(sandbox.metadata, {uid}));
     if (api::attempt_of(sandbox.metadata) != attempt)
       return base::error(ErrorCode::kConflict, api::to_text(key), " has another attempt on record");
@@ -281,7 +297,7 @@ Result<Done> FileStore::remove_release(const std::string& provider, const std::s
 
 // In the object's turn, so that none is kept for one that has just gone.
 Result<Done> FileStore::keep_way_in(const Key& key, const std::string& uid, const WayIn& way) {
-  CHECK_OK(state_->edit(key, [&](Sandbox& sandbox) -> Result<Done> {
+  CHECK_OK(state_->edit(key, Durability::kSoon, [&](Sandbox& sandbox) -> Result<Done> {
     CHECK_OK(check(sandbox.metadata, {uid}));
     return state_->ways_in.keep(uid, way);
   }));

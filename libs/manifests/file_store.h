@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "libs/api/resource_store.h"
+#include "libs/manifests/journal.h"
 #include "libs/manifests/state_reader.h"
 #include "libs/yaml/problem.h"
 
@@ -22,8 +23,10 @@ struct FileStoreOptions {
   bool claim_moved_manifests = false;
   base::Milliseconds removal_hold{2000};  // How long a removal must hold before it is believed.
   std::string machine_id = {};            // Empty: from /etc/machine-id.
-  // Asked before each change on disk; a failure stands for a process that died there.
-  std::function<base::Result<base::Done>(const std::filesystem::path&)> before_change = {};
+  JournalOptions journal = {};
+  // Asked before each step on disk; a failure stands for a disk that refuses it, or for a process
+  // that died there.
+  Disk::Gate before_step = {};
 };
 
 // A folder of manifests and a state folder as one store (docs/design/standalone.md). Safe to use
@@ -34,13 +37,15 @@ class FileStore final : public api::ResourceStore {
   // a folder; kInvalid: the manifests belong to another installation.
   static base::Result<std::unique_ptr<FileStore>> open(const FileStoreOptions& options,
                                                        const base::Clock& clock);
-  ~FileStore() override;
+  ~FileStore() override;  // As if the process died; close() first.
 
   // Takes requests, reads every manifest, then compares and applies. Fails only when the state
   // folder cannot be written; what is wrong with manifests is in problems().
   base::Result<base::Done> scan_once();
-  // Scans whenever a folder changes, and every few seconds; until destroyed.
+  // Scans whenever a folder changes, and every few seconds; until closed or destroyed.
   void start();
+  // The last call: everything is durable, and in files that any version can read.
+  base::Result<base::Done> close();
 
   std::vector<yaml::Problem> problems() const;
   std::optional<Brake> brake() const;
@@ -57,7 +62,8 @@ class FileStore final : public api::ResourceStore {
                                              const std::map<std::string, std::string>& annotations,
                                              const std::vector<std::string>& finalizers) override;
   base::Result<api::Sandbox> update_status(const api::Key& key, const api::Expected& expected,
-                                           const api::SandboxStatus& status) override;
+                                           const api::SandboxStatus& status,
+                                           Durability durability) override;
   base::Result<api::Sandbox> bind(const api::Key& key, const std::string& uid,
                                   const api::Attempt& attempt,
                                   const api::SandboxStatus& status) override;

@@ -94,10 +94,7 @@ Result<Done> FolderGuard::recover(bool fresh) {
   TRY(const auto json, read_json_file(layout_.recovered()));
   if (json && json->is_array()) {
     for (const Json& each : *json) {
-      const bool provider = base::text_at(each, "kind") == to_word(Kind::kProvider);
-      const Id id{provider ? Kind::kProvider : Kind::kSandbox,
-                  {base::text_at(each, "namespace").value_or(""),
-                   base::text_at(each, "name").value_or("")}};
+      const Id id = id_from_json(each);
       const auto created = base::parse_rfc3339(base::text_at(each, "created").value_or(""));
       recovered_[id] = {base::text_at(each, "uid").value_or(""),
                         created ? *created : base::WallTime{}};
@@ -116,12 +113,12 @@ Result<Done> FolderGuard::write_facts() {
 Result<Done> FolderGuard::write_recovered() {
   if (recovered_.empty()) return disk_.remove(layout_.recovered());
   Json json = Json::array();
-  for (const auto& [id, birth] : recovered_)
-    json.push_back({{"kind", to_word(id.kind)},
-                    {"namespace", id.key.space},
-                    {"name", id.key.name},
-                    {"uid", birth.uid},
-                    {"created", base::to_rfc3339(birth.created)}});
+  for (const auto& [id, birth] : recovered_) {
+    Json each = to_json(id);
+    each["uid"] = birth.uid;
+    each["created"] = base::to_rfc3339(birth.created);
+    json.push_back(std::move(each));
+  }
   return disk_.write(layout_.recovered(), base::to_text(json), 0600);
 }
 
@@ -177,6 +174,11 @@ Result<std::map<Id, Birth>> FolderGuard::give_birth(const std::vector<Id>& ids,
   }
   CHECK_OK(identity_->add(births));
   return births;
+}
+
+Result<Done> FolderGuard::sync_births() {
+  std::lock_guard lock(mutex_);
+  return identity_ ? identity_->sync() : Done{};
 }
 
 bool FolderGuard::recovered(const Id& id) {

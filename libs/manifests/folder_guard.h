@@ -9,7 +9,7 @@
 namespace manifests {
 
 // Holds the folder of manifests: knows whether it is still the same, whose it is, and keeps its
-// list of UIDs. Only the scan calls it, but for forget().
+// list of UIDs. Only the scan calls it, but for forget() and sync_births().
 class FolderGuard {
  public:
   FolderGuard(const FileStoreOptions& options, Layout layout, const Disk& disk)
@@ -28,8 +28,9 @@ class FolderGuard {
   std::string notice() const;
 
   // The UID of an object on record nowhere: the one it had before the state folder was lost, or a
-  // new one. Durable for all of them when it returns.
+  // new one. Durable for all of them after sync_births().
   base::Result<std::map<Id, Birth>> give_birth(const std::vector<Id>& ids, base::WallTime now);
+  base::Result<base::Done> sync_births();
   bool recovered(const Id& id);  // Its UID is the one from before the state folder was lost.
   base::Result<base::Done> forget(const Id& id);
   // After a restart: the list in the folder becomes these and what was recovered.

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kSpareLinesMax = 1000;  // Lines of the journal that say nothing any more.
 
 std::string line_of(const Id& id, const Birth* birth) {
-  Json json = {{"kind", to_word(id.kind)}, {"namespace", id.key.space}, {"name", id.key.name}};
+  Json json = to_json(id);
   if (birth) {
     json["uid"] = birth->uid;
     json["created"] = base::to_rfc3339(birth->created);
@@ -36,11 +36,8 @@ std::string line_of(const Id& id, const Birth* birth) {
 void read_line(const std::string& line, std::map<Id, Birth>& births) {
   const auto json = base::parse_json(line);
   if (!json || !json->is_object()) return;
-  const auto name = base::text_at(*json, "name");
-  if (!name) return;
-  const bool provider = base::text_at(*json, "kind") == to_word(Kind::kProvider);
-  const Id id{provider ? Kind::kProvider : Kind::kSandbox,
-              {base::text_at(*json, "namespace").value_or(""), *name}};
+  const Id id = id_from_json(*json);
+  if (id.key.name.empty()) return;
   const auto uid = base::text_at(*json, "uid");
   const auto created = base::parse_rfc3339(base::text_at(*json, "created").value_or(""));
   if (uid && created)
@@ -147,6 +144,7 @@ Result<Done> IdentityFolder::rewrite() {
   for (const auto& [id, birth] : births_) lines += line_of(id, &birth);
   CHECK_OK(disk_->write(journal(), lines, 0644));
   lines_ = births_.size();
+  loose_ = doubtful_ = false;
   return Done{};
 }
 
@@ -163,14 +161,24 @@ Result<Done> IdentityFolder::add(const std::map<Id, Birth>& births) {
   if (added == 0) return Done{};
   lines_ += added;
   if (lines_ > births_.size() + kSpareLinesMax) return rewrite();
-  return disk_->append(journal(), lines, 0644, true);
+  loose_ = true;
+  return disk_->append(journal(), lines, 0644);
+}
+
+Result<Done> IdentityFolder::sync() {
+  if (!loose_) return Done{};
+  if (doubtful_) return rewrite();
+  auto synced = disk_->sync(journal());
+  doubtful_ = !synced;
+  loose_ = doubtful_;
+  return synced;
 }
 
 Result<Done> IdentityFolder::forget(const Id& id) {
   if (births_.erase(id) == 0) return Done{};
   ++lines_;
   if (lines_ > births_.size() + kSpareLinesMax) return rewrite();
-  return disk_->append(journal(), line_of(id, nullptr), 0644, false);
+  return disk_->append(journal(), line_of(id, nullptr), 0644);
 }
 
 Result<Done> IdentityFolder::replace(const std::map<Id, Birth>& births) {

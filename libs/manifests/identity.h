@@ -52,8 +52,9 @@ class IdentityFolder {
   const std::optional<Identity>& identity() const { return identity_; }
   const std::map<Id, Birth>& births() const { return births_; }
   base::Result<base::Done> write_identity(const Identity& identity);
-  // Durable when it returns; one write for all of them.
+  // One write for all of them; durable after the next sync().
   base::Result<base::Done> add(const std::map<Id, Birth>& births);
+  base::Result<base::Done> sync();
   base::Result<base::Done> forget(const Id& id);
   // Makes the list exactly these.
   base::Result<base::Done> replace(const std::map<Id, Birth>& births);
@@ -69,6 +70,8 @@ class IdentityFolder {
   std::optional<Identity> identity_;
   std::map<Id, Birth> births_;
   std::size_t lines_ = 0;
+  bool loose_ = false;     // Something was added that is not synced.
+  bool doubtful_ = false;  // A sync failed: only writing the list anew helps.
 };
 
 // Why a folder with this identity may not be used here as it is; empty when it may.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "libs/base/strings.h"
 #include "libs/manifests/document.h"
 
 namespace manifests {
@@ -15,22 +14,15 @@ std::mutex& Objects::turn_of(const Id& id) {
 }
 
 Result<Done> Objects::load() {
-  for (const Kind kind : {Kind::kProvider, Kind::kSandbox}) {
-    TRY(auto records, read_records(layout_, kind));
-    for (Record& record : records) {
-      if (const api::Metadata* metadata = record.metadata()) {
-        const auto version = base::parse_integer(metadata->resource_version).value_or(0);
-        last_version_ = std::max(last_version_.load(), version);
-      }
-      const Id id = record.id;
-      install(id, std::make_shared<const Record>(std::move(record)));
-    }
-  }
+  TRY(auto kept, ledger_.load());
+  last_version_ = kept.last_version;
+  for (auto& [id, record] : kept.records)
+    install(id, std::make_shared<const Record>(std::move(record)));
   // What a crash left between the last finalizer and the last trace.
   for (const auto& [id, record] : all()) {
     if (!record->deleting() || held(*record)) continue;
     std::lock_guard turn(turn_of(id));
-    CHECK_OK(finish(*record));
+    CHECK_OK(finish(*record, Durability::kNow));
   }
   return Done{};
 }
@@ -69,19 +61,22 @@ bool Objects::held(const Record& record) const {
   });
 }
 
-Result<Record> Objects::change(const Id& id, const Change& wanted) {
+Result<Record> Objects::change(const Id& id, const Change& wanted, Durability durability) {
   std::optional<Record> changed;
   bool gone = false;
   {
     std::lock_guard turn(turn_of(id));
     const auto current = find(id);
     TRY(auto next, wanted(current.get()));
-    if (!next) return current ? *current : Record{id};
+    if (!next) {
+      if (durability == Durability::kNow) CHECK_OK(ledger_.sync(id));
+      return current ? *current : Record{id};
+    }
     next = with_metadata(*std::move(next), [this](api::Metadata& metadata) {
       metadata.resource_version = std::to_string(++last_version_);
     });
     gone = next->deleting() && !held(*next);
-    auto kept = gone ? finish(*std::move(next)) : keep(*std::move(next));
+    auto kept = gone ? finish(*std::move(next), durability) : keep(*std::move(next), durability);
     if (!kept) return kept.error();
     changed = *std::move(kept);
   }
@@ -90,27 +85,30 @@ Result<Record> Objects::change(const Id& id, const Change& wanted) {
   return *std::move(changed);
 }
 
-Result<Record> Objects::keep(Record record) {
-  const auto path = layout_.record(record.id);
-  CHECK_OK(disk_.make_folders(path.parent_path()));
-  CHECK_OK(disk_.write(path, base::to_text(to_json(record)), 0600));
+Result<Record> Objects::keep(Record record, Durability durability) {
+  CHECK_OK(ledger_.put(record, ++last_version_, durability));
   install(record.id, std::make_shared<const Record>(record));
   return record;
 }
 
 // The object goes; where its document is to be passed over, a tombstone takes its place.
-Result<Record> Objects::finish(Record record) {
+Result<Record> Objects::finish(Record record, Durability durability) {
   if (before_gone_) CHECK_OK(before_gone_(record));
   if (record.passed_over) {
     Record tombstone = record;
     tombstone.sandbox.reset();
     tombstone.provider.reset();
-    CHECK_OK(keep(std::move(tombstone)));
+    CHECK_OK(keep(std::move(tombstone), durability));
     return record;
   }
-  CHECK_OK(disk_.remove(layout_.record(record.id)));
-  install(record.id, nullptr);
+  CHECK_OK(remove(record.id, durability));
   return record;
+}
+
+Result<Done> Objects::remove(const Id& id, Durability durability) {
+  CHECK_OK(ledger_.drop(id, ++last_version_, durability));
+  install(id, nullptr);
+  return Done{};
 }
 
 // Providers that only the Sandbox just gone held.
@@ -131,8 +129,7 @@ Result<Done> Objects::drop_tombstone(const Id& id) {
     std::lock_guard turn(turn_of(id));
     const auto current = find(id);
     if (!current || !current->tombstone()) return Done{};
-    CHECK_OK(disk_.remove(layout_.record(id)));
-    install(id, nullptr);
+    CHECK_OK(remove(id, Durability::kNow));
   }
   notify(id);
   return Done{};

@@ -9,16 +9,18 @@
 #include <optional>
 #include <vector>
 
-#include "libs/manifests/disk.h"
-#include "libs/manifests/record.h"
+#include "libs/manifests/ledger.h"
 
 namespace manifests {
 
-// The records of a state folder, in memory and on disk: a change is on disk before it is seen.
+// The records of a state folder, in memory and on disk: a change outlives the process before it is
+// seen, and unless it says that it need not wait, a power loss too.
 // Changes of different objects run side by side; those of one object in turn.
 class Objects {
  public:
-  Objects(Layout layout, const Disk& disk) : layout_(std::move(layout)), disk_(disk) {}
+  using Durability = api::ResourceStore::Durability;
+  Objects(const Layout& layout, const Disk& disk, JournalOptions journal)
+      : ledger_(layout, disk, journal) {}
 
   base::Result<base::Done> load();
   std::shared_ptr<const Record> find(const Id& id) const;
@@ -29,8 +31,13 @@ class Objects {
   // Makes the change, with a new resourceVersion, and gives the record as it is then. An object
   // whose deletion was asked for and that nothing holds is gone afterwards, and given as it last
   // was.
-  base::Result<Record> change(const Id& id, const Change& wanted);
+  base::Result<Record> change(const Id& id, const Change& wanted,
+                              Durability durability = Durability::kNow);
   base::Result<base::Done> drop_tombstone(const Id& id);
+
+  base::Result<base::Done> settle() { return ledger_.settle(); }
+  void start() { ledger_.start(); }
+  base::Result<base::Done> close() { return ledger_.close(); }
 
   // Called with every change, from the thread that made it and with no lock held.
   void on_change(std::function<void(const Id&)> changed) { changed_ = std::move(changed); }
@@ -41,18 +48,18 @@ class Objects {
 
  private:
   bool held(const Record& record) const;
-  base::Result<Record> keep(Record record);
-  base::Result<Record> finish(Record record);
+  base::Result<Record> keep(Record record, Durability durability);
+  base::Result<Record> finish(Record record, Durability durability);
+  base::Result<base::Done> remove(const Id& id, Durability durability);
   void install(const Id& id, std::shared_ptr<const Record> record);
   void notify(const Id& id) const;
   base::Result<base::Done> finish_providers();
   std::mutex& turn_of(const Id& id);
 
-  const Layout layout_;
-  const Disk& disk_;
+  Ledger ledger_;
   mutable std::mutex mutex_;  // Of records_ only; never held over a disk access.
   std::map<Id, std::shared_ptr<const Record>> records_;
-  static constexpr std::size_t kTurns = 64;
+  static constexpr std::size_t kTurns = 1024;  // So many that few objects share one.
   std::array<std::mutex, kTurns> turns_;
   std::atomic<std::int64_t> last_version_ = 0;
   std::function<void(const Id&)> changed_;

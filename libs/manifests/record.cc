@@ -34,18 +34,26 @@ std::string to_text(const Id& id) {
   return std::string(to_word(id.kind)) + " " + api::to_text(id.key);
 }
 
+Json to_json(const Id& id) {
+  return {{"kind", to_word(id.kind)}, {"namespace", id.key.space}, {"name", id.key.name}};
+}
+
+Id id_from_json(const Json& json) {
+  const bool provider = base::text_at(json, "kind") == to_word(Kind::kProvider);
+  return {
+      provider ? Kind::kProvider : Kind::kSandbox,
+      {base::text_at(json, "namespace").value_or(""), base::text_at(json, "name").value_or("")}};
+}
+
 Json to_json(const Record& record) {
-  Json json = {{"format", kFormat},
-               {"namespace", record.id.key.space},
-               {"name", record.id.key.name},
-               {"source",
-                {{"file", record.file},
-                 {"document", record.document},
-                 {"digest", record.digest},
-                 {"labels", record.labels},
-                 {"annotations", record.annotations}}},
-               {"passedOver", record.passed_over},
-               {"kind", to_word(record.id.kind)}};
+  Json json = to_json(record.id);
+  json["format"] = kFormat;
+  json["source"] = {{"file", record.file},
+                    {"document", record.document},
+                    {"digest", record.digest},
+                    {"labels", record.labels},
+                    {"annotations", record.annotations}};
+  json["passedOver"] = record.passed_over;
   if (record.sandbox) json["object"] = api::to_json(*record.sandbox);
   if (record.provider) json["object"] = api::to_json(*record.provider);
   return json;
@@ -54,11 +62,7 @@ Json to_json(const Record& record) {
 Result<Record> record_from_json(const Json& json) {
   if (base::integer_at(json, "format") != kFormat)
     return base::error(ErrorCode::kInvalid, "is not of format ", std::to_string(kFormat));
-  Record record;
-  const bool provider = base::text_at(json, "kind") == to_word(Kind::kProvider);
-  record.id = {
-      provider ? Kind::kProvider : Kind::kSandbox,
-      {base::text_at(json, "namespace").value_or(""), base::text_at(json, "name").value_or("")}};
+  Record record{id_from_json(json)};
   record.passed_over = base::bool_at(json, "passedOver").value_or(false);
   if (const Json* source = base::object_at(json, "source")) {
     record.file = base::text_at(*source, "file").value_or("");
@@ -68,7 +72,7 @@ Result<Record> record_from_json(const Json& json) {
     record.annotations = texts_at(*source, "annotations");
   }
   const Json* object = base::object_at(json, "object");
-  if (object && provider) {
+  if (object && record.id.kind == Kind::kProvider) {
     TRY(auto read, api::provider_from_json(*object));
     record.provider = std::make_shared<const api::SandboxProvider>(std::move(read));
   } else if (object) {
@@ -133,26 +137,36 @@ Result<std::optional<Json>> read_json_file(const fs::path& path) {
   return std::optional<Json>(*std::move(json));
 }
 
-Result<std::vector<Record>> read_records(const Layout& layout, Kind kind) {
-  std::vector<Record> records;
+RecordFiles read_record_files(const Layout& layout, Kind kind) {
+  RecordFiles found;
   std::error_code error;
   const fs::path folder = layout.records(kind);
-  if (!fs::is_directory(folder, error)) return records;
+  if (!fs::is_directory(folder, error)) return found;
   for (fs::recursive_directory_iterator entry(folder, error), end; entry != end;
        entry.increment(error)) {
     if (error) break;
-    if (!is_record(entry->path())) continue;
-    TRY(const auto json, read_json_file(entry->path()));
-    if (!json) continue;  // Deleted since it was listed.
-    auto record = record_from_json(*json);
-    if (!record)
-      return base::error(ErrorCode::kInvalid, entry->path().string(), " ", record.error().message);
-    records.push_back(*std::move(record));
+    const fs::path& path = entry->path();
+    if (!is_record(path)) continue;
+    const auto json = read_json_file(path);
+    if (!json) found.unreadable.emplace(path, json.error());
+    if (!json || !*json) continue;  // Deleted since it was listed.
+    auto record = record_from_json(**json);
+    if (record)
+      found.records.push_back(*std::move(record));
+    else
+      found.unreadable.emplace(
+          path, base::error(ErrorCode::kInvalid, path.string(), " ", record.error().message));
   }
   if (error)
-    return base::error(ErrorCode::kUnavailable, "cannot list ", folder.string(), ": ",
-                       error.message());
-  return records;
+    found.unreadable.emplace(folder, base::error(ErrorCode::kUnavailable, "cannot list ",
+                                                 folder.string(), ": ", error.message()));
+  return found;
+}
+
+Result<std::vector<Record>> read_records(const Layout& layout, Kind kind) {
+  auto found = read_record_files(layout, kind);
+  if (!found.unreadable.empty()) return found.unreadable.begin()->second;
+  return std::move(found.records);
 }
 
 }  // namespace manifests

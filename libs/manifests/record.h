@@ -21,6 +21,8 @@ struct Id {
   auto operator<=>(const Id&) const = default;
 };
 std::string to_text(const Id& id);  // "Sandbox team-a/web"
+base::Json to_json(const Id& id);
+Id id_from_json(const base::Json& json);
 
 // One object as the state folder keeps it, in one file. Without an object it is a tombstone: the
 // object was deleted, its document is still there, and is passed over until it changes.
@@ -52,6 +54,7 @@ struct Layout {
 
   std::filesystem::path record(const Id& id) const;
   std::filesystem::path records(Kind kind) const;
+  std::filesystem::path journal() const { return state / "journal"; }
   std::filesystem::path facts() const { return state / "state.json"; }
   std::filesystem::path lock() const { return state / "lock"; }
   std::filesystem::path brake() const { return state / "brake.json"; }
@@ -84,7 +87,13 @@ base::Result<std::optional<base::Json>> read_json_file(const std::filesystem::pa
 // `what` it is no instance of, for the message ("UID").
 base::Result<std::filesystem::path> json_file_of(const std::filesystem::path& folder,
                                                  const std::string& name, std::string_view what);
-// Every record of a state folder.
+// Every record of a state folder that has a file.
 base::Result<std::vector<Record>> read_records(const Layout& layout, Kind kind);
+// The same, with why files cannot be read for those that cannot.
+struct RecordFiles {
+  std::vector<Record> records;
+  std::map<std::filesystem::path, base::Error> unreadable;
+};
+RecordFiles read_record_files(const Layout& layout, Kind kind);
 
 }  // namespace manifests

@@ -124,24 +124,28 @@ Result<Done> Scanner::apply(Plan& plan) {
   return Done{};
 }
 
-// UIDs first, all of them in one write: a state folder lost after this still finds them.
+// UIDs first, all of them in one write. Nothing waits for them or for the new records: what is made
+// elsewhere under a UID waits for both, and the sync here runs beside that.
 Result<Done> Scanner::create(const std::vector<const Declared*>& documents) {
-  if (documents.empty()) return Done{};
+  if (documents.empty()) return parts_.guard.sync_births();  // Of a time when that failed.
   std::vector<Id> ids;
   for (const Declared* document : documents) ids.push_back({document->kind, document->key});
   TRY(const auto births, parts_.guard.give_birth(ids, parts_.clock.wall()));
   for (const Declared* document : documents) {
     const Id id{document->kind, document->key};
-    CHECK_OK(parts_.objects.change(id, [&](const Record* current) -> Next {
-      if (current && !current->tombstone()) return kStays;
-      TRY(auto record, newborn(*document, births.at(id)));
-      if (!parts_.guard.recovered(id)) return std::optional(std::move(record));
-      return std::optional(with_metadata(std::move(record), [](api::Metadata& metadata) {
-        metadata.annotations[std::string(api::kRecoveredAnnotation)] = "true";
-      }));
-    }));
+    CHECK_OK(parts_.objects.change(
+        id,
+        [&](const Record* current) -> Next {
+          if (current && !current->tombstone()) return kStays;
+          TRY(auto record, newborn(*document, births.at(id)));
+          if (!parts_.guard.recovered(id)) return std::optional(std::move(record));
+          return std::optional(with_metadata(std::move(record), [](api::Metadata& metadata) {
+            metadata.annotations[std::string(api::kRecoveredAnnotation)] = "true";
+          }));
+        },
+        Objects::Durability::kSoon));
   }
-  return Done{};
+  return parts_.guard.sync_births();
 }
 
 Result<Done> Scanner::update(const Declared& document, std::vector<yaml::Problem>& problems) {
@@ -245,6 +249,7 @@ Result<bool> Scanner::take_requests(const Look& seen) {
       continue;
     }
     TRY(const auto result, serve(each.id, *each.request, seen, released));
+    CHECK_OK(parts_.objects.settle());  // Whoever reads the answer finds the records so.
     CHECK_OK(intake_.answer(each.id, result));
   }
   return released;

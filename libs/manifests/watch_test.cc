@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using api::Key;
+using enum api::ResourceStore::Durability;
 
 std::string sandbox_yaml(const std::string& name) {
   return "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata:\n  name: " + name +
@@ -106,7 +107,7 @@ TEST_F(Watch, TakesWritesOfManyThreadsBesideTheScan) {
       for (int count = 1; count <= kWrites; ++count) {
         api::SandboxStatus status;
         status.run = count;
-        EXPECT_TRUE(store_->update_status(key, {uid}, status));
+        EXPECT_TRUE(store_->update_status(key, {uid}, status, kNow));
         store_->record_event(*store_->find_sandbox(key), {"Normal", "Ran", "Run", ""});
       }
     });

@@ -59,9 +59,12 @@ void Watcher::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
-Watcher::~Watcher() {
+Watcher::~Watcher() { stop(); }
+
+void Watcher::stop() {
   thread_.request_stop();
   wake();
+  thread_ = {};
 }
 
 void Watcher::wake() const {

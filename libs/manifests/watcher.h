@@ -21,6 +21,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   void start();  // Once.
+  void stop();   // Returns when nobody looks any more.
   void wake() const;
 
  private:

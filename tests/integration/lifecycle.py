@@ -169,6 +169,24 @@ def test_a_controller_killed_while_deleting_leaves_nothing():
                        lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
 
 
+def test_a_controller_goes_on_after_a_power_cut_that_spoilt_its_records():
+    with whole_world() as (provider, controller):
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        with controller:
+            box = controller.wait_ready("one")["one"]
+            controller.program.kill()
+            for record in controller.state.glob("sandbox*/**/*.json"):
+                record.write_bytes(b"")  # Its name is on disk, what is in it never came.
+            with open(max(controller.state.glob("journal/*.log")), "ab") as journal:
+                journal.write(bytes(4096))
+            controller.start()
+            assert controller.wait_ready("one")["one"] == box
+            assert len(created(provider)) == 1
+            delete_all(provider, controller, ["one"])
+        assert not list(controller.state.glob("journal/*.log")), "a clean end leaves no journal"
+
+
 def test_sigterm_touches_no_sandbox():
     with whole_world() as (provider, controller):
         controller.declare("provider", provider_manifest(provider))

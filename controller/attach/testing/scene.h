@@ -44,7 +44,7 @@ class OneSandbox final : public api::ResourceStore {
     return no();
   }
   base::Result<api::Sandbox> update_status(const api::Key&, const api::Expected&,
-                                           const api::SandboxStatus&) override {
+                                           const api::SandboxStatus&, Durability) override {
     return no();
   }
   base::Result<api::Sandbox> bind(const api::Key&, const std::string&, const api::Attempt&,
