@@ -35,7 +35,8 @@ def test_what_a_sandbox_stands_on_is_not_removed():
             assert (status, told.get("code")) == (400, code), (path, status, told)
         look = "cat kept; ls -A /run/sandfleet /opt/sandfleet/bin; test -e /usr/bin/env && echo whole"
         assert run_inside(provider, box, look)[1].split() == [
-            "kept", "/opt/sandfleet/bin:", "sandfleet-executor", "/run/sandfleet:", "envd", "whole"]
+            "kept", "/opt/sandfleet/bin:", "sandfleet-executor", "sandfleet-executor.sha256", "/run/sandfleet:", "envd",
+            "whole"]
         assert ask_envd(provider, box, "filesystem.Filesystem/Remove", {"path": "way"}) == (200, {})
 
 
