@@ -109,6 +109,10 @@ class MortalStore final : public api::ResourceStore {
       const api::ProviderStatus& status) override {
     return step([&] { return store_.update_provider_status(name, expected, status); });
   }
+  base::Result<base::Done> hold_provider(const std::string& name, const std::string& uid,
+                                         bool held) override {
+    return store_.hold_provider(name, uid, held);
+  }
   base::Result<base::Done> delete_sandbox(const api::Key& key, const std::string& uid) override {
     return step([&] { return store_.delete_sandbox(key, uid); });
   }

@@ -7,6 +7,8 @@
 
 namespace api {
 
+inline constexpr std::string_view kProviderFinalizer = "sandfleet.dev/in-use";
+
 enum class Routing { kSubdomain, kHeader, kPathPrefix };
 std::string_view to_word(Routing routing);
 

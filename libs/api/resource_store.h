@@ -75,6 +75,10 @@ class ResourceStore {
   virtual base::Result<SandboxProvider> update_provider_status(const std::string& name,
                                                                const Expected& expected,
                                                                const ProviderStatus& status) = 0;
+  // Whether a provider, when it is deleted, stays until it is let go: what is left there needs it.
+  // A store that sees to that by itself does nothing.
+  virtual base::Result<base::Done> hold_provider(const std::string& name, const std::string& uid,
+                                                 bool held) = 0;
   // Asks for deletion, as a user would (for ttlSecondsAfterTerminated).
   virtual base::Result<base::Done> delete_sandbox(const Key& key, const std::string& uid) = 0;
 

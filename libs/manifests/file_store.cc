@@ -262,6 +262,11 @@ Result<SandboxProvider> FileStore::update_provider_status(const std::string& nam
 }
 
 // The document stays where it is, and is passed over until it changes.
+// A provider stays by itself while Sandboxes refer to it.
+Result<Done> FileStore::hold_provider(const std::string&, const std::string&, bool) {
+  return Done{};
+}
+
 Result<Done> FileStore::delete_sandbox(const Key& key, const std::string& uid) {
   const Id id{Kind::kSandbox, key};
   CHECK_OK(state_->objects.change(id, [&](const Record* current) -> Result<std::optional<Record>> {

@@ -70,6 +70,8 @@ class FileStore final : public api::ResourceStore {
   base::Result<api::SandboxProvider> update_provider_status(
       const std::string& name, const api::Expected& expected,
       const api::ProviderStatus& status) override;
+  base::Result<base::Done> hold_provider(const std::string& name, const std::string& uid,
+                                         bool held) override;
   base::Result<base::Done> delete_sandbox(const api::Key& key, const std::string& uid) override;
   void record_event(const api::Sandbox& regarding, const api::Event& event) override;
   base::Result<base::Done> add_release(const Release& release) override;

@@ -10,8 +10,6 @@
 
 namespace manifests {
 
-inline constexpr std::size_t kReleasesMax = 1000;  // Of one provider.
-
 // The release records, one file a provider.
 class Releases {
  public:

@@ -14,7 +14,7 @@
 #include "libs/net/cpprest/cpprest_transport.h"
 #include "libs/net/curl_transport.h"
 
-// The Kubernetes client against a real API server, which client_test.py starts. What only that
+// The Kubernetes client against a real API server, which on_a_server.py starts. What only that
 // script can do is asked of it with a line on standard output.
 namespace kube {
 

@@ -27,6 +27,8 @@ START_S = 60  # Idle it takes 3 to 7 s, 14 s with controllers.
 STARTS = 3  # Somebody may take a port between its choice and its use.
 SERVICES, SERVICE_ADDRESS = "10.96.0.0/16", "10.96.0.1"  # The first is always the API server's own.
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP = "/apis/sandfleet.dev/v1alpha1"
 YAML, APPLY = "application/yaml", "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"  # What `kubectl get` asks for.
 
@@ -215,6 +217,13 @@ class ControlPlane:
         """Server-side apply of one YAML document to the object at `path`."""
         options = "fieldManager=tests&force=true&fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
         return self.ask("PATCH", f"{path}?{options}", manifest, APPLY)
+
+    def install_definitions(self):
+        """Our CRDs, served."""
+        for path in sorted((world.REPO / "crds").glob("*.yaml")):
+            made = self.ask("POST", DEFINITIONS, path.read_text(), YAML)
+            assert made.status == 201, made
+            world.wait_until(path.stem, lambda: self.ask("GET", f"{GROUP}/{path.stem}").status == 200)
 
     # What it did, and what may be done to it.
 

@@ -8,10 +8,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from control_plane import TABLE, YAML, ControlPlane, world  # noqa: E402
+from control_plane import DEFINITIONS, GROUP, TABLE, YAML, ControlPlane, world  # noqa: E402
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-GROUP = "/apis/sandfleet.dev/v1alpha1"
 PATHS = {
     "Sandbox": GROUP + "/namespaces/{namespace}/sandboxes",
     "SandboxProvider": GROUP + "/sandboxproviders",

@@ -56,6 +56,9 @@ class OneSandbox final : public api::ResourceStore {
                                                             const api::ProviderStatus&) override {
     return no();
   }
+  base::Result<base::Done> hold_provider(const std::string&, const std::string&, bool) override {
+    return no();
+  }
   base::Result<base::Done> delete_sandbox(const api::Key&, const std::string&) override {
     return no();
   }

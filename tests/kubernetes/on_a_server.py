@@ -1,5 +1,5 @@
-"""libs/kube against a real API server: runs the program kube_server_test, and does for it what only the owner
-of a control plane can. Arguments are handed on (--gtest_filter=...)."""
+"""Runs one of our test programs against a real API server, and does for it what only the owner of a control plane
+can: on_a_server.py PROGRAM [--gtest_filter=...]."""
 
 import os
 import pathlib
@@ -7,18 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from control_plane import YAML, ControlPlane, world  # noqa: E402
-
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-GROUP = "/apis/sandfleet.dev/v1alpha1"
-
-
-def install_definitions(cluster):
-    for path in sorted((world.REPO / "crds").glob("*.yaml")):
-        made = cluster.ask("POST", DEFINITIONS, path.read_text(), YAML)
-        assert made.status == 201, made
-        world.wait_until(path.stem, lambda: cluster.ask("GET", f"{GROUP}/{path.stem}").status == 200)
-
+from control_plane import ControlPlane, world  # noqa: E402
 
 def restart_api_server(cluster):
     cluster.api_server.kill()
@@ -39,10 +28,10 @@ DEEDS = {
 
 
 def main():
-    with world.temporary_folder("kubernetes-client") as folder, ControlPlane(folder / "cluster") as cluster:
-        install_definitions(cluster)
+    with world.temporary_folder("kubernetes") as folder, ControlPlane(folder / "cluster") as cluster:
+        cluster.install_definitions()
         program = subprocess.Popen(
-            [world.programs_folder() / "kube_server_test", *sys.argv[1:]], stdin=subprocess.PIPE,
+            [world.programs_folder() / sys.argv[1], *sys.argv[2:]], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig())})
         with program:
             for line in program.stdout:

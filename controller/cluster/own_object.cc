@@ -1,0 +1,98 @@
+#include "controller/cluster/own_object.h"
+
+#include "libs/base/crypto.h"
+
+namespace controller {
+
+using base::Done;
+using base::Json;
+using base::Result;
+
+namespace {
+
+// Data of a Secret is base64, that of a ConfigMap is text.
+ObjectData data_of(const Json& object, bool is_secret) {
+  ObjectData data;
+  const Json* held = base::object_at(object, "data");
+  if (!held) return data;
+  for (const auto& [name, value] : held->items()) {
+    if (!value.is_string()) continue;
+    auto text = value.get<std::string>();
+    if (!is_secret) {
+      data[name] = std::move(text);
+    } else if (auto bytes = base::from_base64(text)) {
+      data[name] = *std::move(bytes);
+    }
+  }
+  return data;
+}
+
+// As a merge patch has it: what is gone is null, what is as before is not there.
+Json difference(const ObjectData& before, const ObjectData& after, bool is_secret) {
+  Json change = Json::object();
+  for (const auto& [name, bytes] : before)
+    if (!after.contains(name)) change[name] = nullptr;
+  for (const auto& [name, bytes] : after) {
+    const auto old = before.find(name);
+    if (old != before.end() && old->second == bytes) continue;
+    change[name] = is_secret ? base::to_base64(bytes) : bytes;
+  }
+  return change;
+}
+
+}  // namespace
+
+Result<std::string> secret_value(kube::Client& client, const api::Key& secret,
+                                 const std::string& key) {
+  const auto found = client.get(kube::kSecrets, secret);
+  if (!found) return base::Error(found.error());
+  ObjectData data = data_of(*found, true);
+  const auto value = data.find(key);
+  if (value == data.end())
+    return base::error(base::ErrorCode::kNotFound, "the Secret ", api::to_text(secret),
+                       " has no key \"", key, "\"");
+  return std::move(value->second);
+}
+
+Result<OwnObject::Held> OwnObject::get() const {
+  const auto found = client_.get(resource_, key_);
+  if (!found && found.error().reason == kube::Reason::kNotFound) return Held{};
+  if (!found) return base::Error(found.error());
+  const api::Metadata identity = kube::identity_of(*found);
+  return Held{{identity.uid, identity.resource_version}, data_of(*found, is_secret())};
+}
+
+kube::Answer<Done> OwnObject::put(const Held& before, const ObjectData& data) const {
+  Json object = {{"data", difference(before.data, data, is_secret())}};
+  if (before.identity.uid.empty()) {
+    object["apiVersion"] = kube::api_version_of(resource_);
+    object["kind"] = resource_.kind;
+    object["metadata"] = {{"name", key_.name},
+                          {"namespace", key_.space},
+                          {"labels", {{"app.kubernetes.io/managed-by", "sandfleet-controller"}}}};
+    CHECK_OK(client_.create(resource_, object));
+  } else {
+    CHECK_OK(client_.merge(resource_, key_, object, before.identity));
+  }
+  return Done{};
+}
+
+Result<ObjectData> OwnObject::read() const {
+  TRY(Held held, get());
+  return std::move(held.data);
+}
+
+Result<Done> OwnObject::edit(const std::function<Result<bool>(ObjectData&)>& change) const {
+  for (int attempt = 1;; ++attempt) {
+    TRY(const Held before, get());
+    ObjectData data = before.data;
+    TRY(const bool changed, change(data));
+    if (!changed) return Done{};
+    const auto written = put(before, data);
+    if (written) return Done{};
+    if (written.error().code != base::ErrorCode::kConflict || attempt == kEditTriesMax)
+      return base::Error(written.error());
+  }
+}
+
+}  // namespace controller
