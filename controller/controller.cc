@@ -14,6 +14,7 @@ namespace controller {
 namespace {
 
 constexpr base::Milliseconds kPollRetryMin{1'000};
+constexpr base::Milliseconds kRecordMax{15'000};  // For writes at the end, if the store is slow.
 
 // Sleeps unless stopped.
 void rest(base::Milliseconds time, std::stop_token stop) {
@@ -67,17 +68,22 @@ void Controller::start() {
   working_ = true;
 }
 
-void Controller::stop() {
+void Controller::stop() { end(pace_.finish); }
+void Controller::leave() { end(base::Milliseconds(0)); }
+
+void Controller::end(base::Milliseconds finish) {
   if (!working_.exchange(false)) return;
   for (auto& thread : threads_) thread.request_stop();
   threads_.clear();
-  parts_.pool.drain(pace_.finish);
+  parts_.pool.drain(finish);
+  const base::Moment until = parts_.clock.now() + std::min(finish, kRecordMax);
   // What the last operations made is put on record: a create that finished is bound.
-  while (const auto key = parts_.queue.try_next())
-    parts_.queue.done(*key, [&] {
-      parts_.reconciler.reconcile(*key);
-      return kube::Requeue{};
-    }());
+  while (parts_.clock.now() < until) {
+    const auto key = parts_.queue.try_next();
+    if (!key) break;
+    parts_.reconciler.reconcile(*key);
+    parts_.queue.done(*key, {});
+  }
   heart_ = {};
 }
 
@@ -120,6 +126,7 @@ void Controller::keep_rhythm(std::stop_token stop) {
       forget_all_but(names);
     for (const auto& provider : providers) {
       const std::string& name = provider->metadata.key.name;
+      if (!parts_.mandate.may_act(name)) continue;
       Due& due = dues[name];
       if (due.sweep == base::Moment{}) due.sweep = parts_.clock.now() + pace_.sweep;
       if (parts_.clock.now() >= due.poll) {
@@ -148,6 +155,7 @@ bool Controller::poll(const std::string& provider, std::stop_token stop) {
   const bool first = !session || !session->polled;
   const auto changed = parts_.connections.poll(provider, stop);
   if (!stop.stop_requested()) tell_provider(provider, changed);
+  hold_provider(provider, changed.ok());
   if (!changed) {
     base::log::warn("cannot list a provider", {{"provider", provider}, {"error", changed.error()}});
     return false;
@@ -159,6 +167,35 @@ bool Controller::poll(const std::string& provider, std::stop_token stop) {
   for (const auto& sandbox : parts_.store.sandboxes())
     if (changed->contains(sandbox->metadata.uid)) parts_.queue.add(sandbox->metadata.key);
   return true;
+}
+
+// A provider that is deleted stays while something needs it: a Sandbox that refers to it, or
+// something of ours in its list that nobody has let go.
+void Controller::hold_provider(const std::string& name, bool polled) {
+  const auto provider = parts_.store.find_provider(name);
+  if (!provider) return;
+  const bool deleted = provider->metadata.deleted.has_value();
+  if (deleted && !polled) return;  // Nobody knows what is left there.
+  const auto held =
+      parts_.store.hold_provider(name, provider->metadata.uid, !deleted || is_in_use(name));
+  if (!held)
+    base::log::warn("cannot hold or let go a provider",
+                    {{"provider", name}, {"error", held.error()}});
+}
+
+bool Controller::is_in_use(const std::string& provider) const {
+  const auto sandboxes = parts_.store.sandboxes();
+  const auto refers = [&](const auto& sandbox) { return sandbox->spec.provider == provider; };
+  if (std::ranges::any_of(sandboxes, refers)) return true;
+  const auto session = parts_.connections.session(provider);
+  const auto releases = parts_.store.releases(provider);
+  if (!session || !session->polled || !releases) return true;
+  std::set<std::string> released;
+  for (const auto& release : *releases) released.insert(release.sandbox_id);
+  return std::ranges::any_of(session->polled->sandboxes, [&](const auto& of_uid) {
+    return std::ranges::any_of(of_uid.second,
+                               [&](const auto& sandbox) { return !released.contains(sandbox.id); });
+  });
 }
 
 void Controller::wake_all_of(const std::string& provider) {

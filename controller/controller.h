@@ -62,6 +62,7 @@ class Controller {
     Pool& pool;
     Sweeper& sweeper;
     Memories& memories;
+    const Mandate& mandate;
     const base::Clock& clock;
     metrics::Registry& registry;
     ProviderNews& provider_news;
@@ -73,15 +74,20 @@ class Controller {
   // Ends in order: nothing new is begun, creates and pauses under way finish, heartbeats stop last.
   // No sandbox is touched.
   void stop();
+  // Another acts in our place: ends at once, heartbeats too.
+  void leave();
   // Why it is not ready to work; empty when it is.
   std::string trouble() const;
 
  private:
+  void end(base::Milliseconds finish);
   void work(std::stop_token stop);
   void keep_rhythm(std::stop_token stop);
   bool poll(const std::string& provider, std::stop_token stop);
   void sweep(const std::string& provider, std::stop_token stop);
   void tell_provider(const std::string& name, const base::Result<std::set<std::string>>& polled);
+  void hold_provider(const std::string& name, bool polled);
+  bool is_in_use(const std::string& provider) const;
   void forget_all_but(const std::set<std::string>& providers);
   void wake_all_of(const std::string& provider);
 

@@ -75,6 +75,18 @@ class Inside final : public Reach {
   wire::Health health_{.instance = "i-1"};
 };
 
+// A mandate that comes and goes.
+class Office final : public Mandate {
+ public:
+  explicit Office(const base::Clock& clock) : began_(clock.now()) {}
+  bool may_act(const std::string&) const override { return held; }
+  base::Moment since(const std::string&) const override { return began_; }
+  std::atomic<bool> held = true;
+
+ private:
+  const base::Moment began_;
+};
+
 // The whole program but main, on a scratch folder and a provider in memory.
 class ControllerTest : public testing::Test {
  protected:
@@ -153,16 +165,33 @@ class ControllerTest : public testing::Test {
       {[](const auto&) { return std::string("key"); }, [this](const auto&) { return cloud_; }}};
   Memories memories_;
   Inside inside_;
+  Office mandate_{clock_};
   Engine engine_{clock_, {}, heartbeat_news(registry_, memories_, *store_, queue_, clock_)};
   Pool pool_{{.threads = 4}, [this](const api::Key& key) { queue_.add(key); }};
   MetricsObserver observer_{registry_};
   Reconciler reconciler_{
-      {*store_, connections_, pool_, engine_, inside_, memories_, clock_, observer_}};
+      {*store_, connections_, pool_, engine_, inside_, memories_, mandate_, clock_, observer_}};
   Sweeper sweeper_{*store_, connections_, clock_, 120s};
   Controller controller_{{*store_, queue_, reconciler_, connections_, engine_, pool_, sweeper_,
-                          memories_, clock_, registry_, news_},
+                          memories_, mandate_, clock_, registry_, news_},
                          {.workers = 2}};
 };
+
+TEST_F(ControllerTest, OnlyKeepsLeasesWithoutTheMandate) {
+  ASSERT_TRUE(becomes_ready());
+  mandate_.held = false;
+  declare("Paused");
+  ASSERT_TRUE(wait_until([&] { return queue_.stats().depth == 0 && queue_.stats().in_work == 0; }));
+  const auto lists = cloud_->count(e2b::Operation::kList);
+  const auto beats = cloud_->count(e2b::Operation::kExtend);
+  clock_.skip(61s);
+  EXPECT_TRUE(wait_until([&] { return cloud_->count(e2b::Operation::kExtend) > beats; }));
+  EXPECT_EQ(cloud_->count(e2b::Operation::kList), lists);
+  EXPECT_EQ(cloud_->count(e2b::Operation::kPause), 0u);
+  mandate_.held = true;
+  news_.add("default");
+  EXPECT_TRUE(wait_until([&] { return sandbox()->status.state == "Paused"; }));
+}
 
 TEST_F(ControllerTest, TellsWhichStepOfAPreparationIsSlowWhileItIs) {
   ASSERT_TRUE(becomes_ready());

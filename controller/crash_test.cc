@@ -282,7 +282,8 @@ class Life {
                       [this](const auto&) { return cloud_; }}),
         queue_(clock),
         engine_(clock, {}, {.missed = [this](const std::string& uid) { missed(uid); }}),
-        reconciler_({store_, connections_, operations_, engine_, insides, memories_, clock, drift}),
+        reconciler_({store_, connections_, operations_, engine_, insides, memories_, mandate_,
+                     clock, drift}),
         sweeper_(store_, connections_, clock, 120s) {
     store_.on_sandbox_change([this](const api::Key& key) { queue_.add(key); });
     next_poll_ = next_sweep_ = clock.now();
@@ -361,6 +362,7 @@ class Life {
   Memories memories_;
   Inline operations_;
   Engine engine_;
+  const SoleMandate mandate_{clock_};
   Reconciler reconciler_;
   Sweeper sweeper_;
   base::Moment next_poll_, next_sweep_;

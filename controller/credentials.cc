@@ -27,11 +27,11 @@ base::Result<Credentials> Credentials::read(const std::vector<std::string>& file
   return credentials;
 }
 
-base::Result<std::string> Credentials::api_key(api::ResourceStore& store,
+base::Result<std::string> Credentials::api_key(api::ResourceStore& store, const std::string& space,
                                                const api::SandboxProvider& provider) const {
   const std::string& name = provider.metadata.key.name;
   if (const auto& secret = provider.spec.credentials)
-    return store.get_secret({kSecretSpace, secret->name}, secret->key);
+    return store.get_secret({space, secret->name}, secret->key);
   for (const std::string& candidate : {name, std::string()}) {
     const auto file = files_.find(candidate);
     if (file == files_.end()) continue;

@@ -16,14 +16,13 @@ class Credentials {
   // `files`: "[PROVIDER=]PATH" each. `environment`: the key found there, or empty.
   static base::Result<Credentials> read(const std::vector<std::string>& files,
                                         std::string environment);
-  base::Result<std::string> api_key(api::ResourceStore& store,
+  // Secrets are those of the namespace `space`.
+  base::Result<std::string> api_key(api::ResourceStore& store, const std::string& space,
                                     const api::SandboxProvider& provider) const;
 
  private:
   std::map<std::string, std::string> files_;  // By provider; "" is for all others.
   std::string environment_;
 };
-
-inline constexpr char kSecretSpace[] = "default";  // Where a provider's Secret is looked for.
 
 }  // namespace controller

@@ -39,7 +39,7 @@ class CredentialsTest : public testing::Test {
     api::SandboxProvider wanted;
     wanted.metadata.key.name = provider;
     if (secret) wanted.spec.credentials = {.name = secret};
-    return credentials.api_key(*store_, wanted);
+    return credentials.api_key(*store_, "default", wanted);
   }
 
   base::TemporaryFolder folder_;
@@ -58,9 +58,9 @@ TEST_F(CredentialsTest, TakesTheMostSpecificSource) {
 TEST_F(CredentialsTest, ReadsAKeyAgainForEachUse) {
   const std::string file = write("key", "old");
   const auto credentials = Credentials::read({file}, "");
-  EXPECT_EQ(*credentials->api_key(*store_, {}), "old");
+  EXPECT_EQ(*credentials->api_key(*store_, "default", {}), "old");
   write("key", "new");
-  EXPECT_EQ(*credentials->api_key(*store_, {}), "new");
+  EXPECT_EQ(*credentials->api_key(*store_, "default", {}), "new");
 }
 
 TEST_F(CredentialsTest, SaysWhatIsMissingAndNeverAKey) {

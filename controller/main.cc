@@ -1,21 +1,26 @@
 // sandfleet-controller: watches Sandbox resources and keeps each one's E2B sandbox in step.
 //
-//   manifests -> FileStore -> Queue -> Reconciler: observe, decide, act, report, publish
-//                                        |  Connections (one gate and one poll a provider)
-//                                        |  Pool (creates, pauses, resumes, preparation)
-//                                        |  Engine (heartbeats)      Sweeper (orphans)
+//   folder of manifests -> FolderHome --+
+//                                       +-- ResourceStore, Mandate
+//   cluster ------------> ClusterHome --+
+//
+//   ResourceStore -> Queue -> Reconciler: observe, decide, act, report, publish
+//                               |  Connections (one gate and one poll a provider, behind a fence)
+//                               |  Pool (creates, pauses, resumes, preparation)
+//                               |  Engine (heartbeats)      Sweeper (orphans)
 
 #include <cstdlib>
 
 #include "controller/controller.h"
 #include "controller/credentials.h"
+#include "controller/fence/fence.h"
+#include "controller/home.h"
 #include "controller/metrics.h"
 #include "controller/options.h"
 #include "controller/prepare/sandbox_reach.h"
 #include "controller/serve.h"
 #include "controller/transports.h"
 #include "libs/base/log.h"
-#include "libs/manifests/file_store.h"
 
 using namespace controller;  // NOLINT: the program's own words.
 
@@ -27,15 +32,6 @@ std::string key_of_environment() {
   return {};
 }
 
-// What is on record is kept alive even where nothing more can be recorded, as on a full disk.
-base::Result<base::Done> first_look(manifests::FileStore& store) {
-  const auto scanned = store.scan_once();
-  if (scanned || scanned.error().code != base::ErrorCode::kUnavailable) return scanned;
-  base::log::error("the manifests cannot be taken; going on with what is on record",
-                   {{"error", scanned.error()}});
-  return base::Done{};
-}
-
 base::Result<base::Done> run(const Options& options) {
   // Before any thread begins, so that every thread leaves these signals to us.
   const Signals signals;
@@ -43,52 +39,54 @@ base::Result<base::Done> run(const Options& options) {
   metrics::Registry registry(metrics_table());
   TRY(const Credentials credentials,
       Credentials::read(options.api_key_files, key_of_environment()));
-  // What the store tells of changes outlives it.
   kube::Queue queue(clock);
   ProviderNews provider_news;
   TRY(const ExecutorFile executor, read_executor(options.executor));
-  TRY(const auto store,
-      manifests::FileStore::open({.manifests = options.manifests,
-                                  .state = options.state,
-                                  .fleet_id = options.fleet_id,
-                                  .claim_moved_manifests = options.claim_moved_manifests},
-                                 clock));
-  TRY(const std::string fleet_key, store->fleet_key());
+  TRY(const auto home, open_home(options, {clock, registry, queue, provider_news, credentials,
+                                           [&] { signals.raise(); }}));
+  api::ResourceStore& store = home->store();
+  const Mandate& mandate = home->mandate();
+  TRY(const std::string fleet_key, store.fleet_key());
   Transports transports;
   const auto key_of = [&](const api::SandboxProvider& provider) {
-    return credentials.api_key(*store, provider);
+    const auto present = store.find_provider(provider.metadata.key.name);
+    return home->api_key(present ? *present : provider);
   };
-  Connections connections(*store, clock, {key_of, [&](const api::SandboxProvider& provider) {
-                                            return measured(
-                                                transports.connect(provider, clock, key_of), clock,
-                                                registry);
-                                          }});
+  Connections connections(store, clock, {key_of, [&](const api::SandboxProvider& provider) {
+                                           auto cloud = transports.connect(provider, clock, key_of);
+                                           return fenced(
+                                               measured(std::move(cloud), clock, registry), mandate,
+                                               provider.metadata.key.name);
+                                         }});
   Memories memories;
   SandboxReach reach([&](const api::ProviderSpec& provider) { return transports.inside(provider); },
                      clock, fleet_key, executor);
-  Engine engine(clock, {}, heartbeat_news(registry, memories, *store, queue, clock));
+  FencedReach fenced_reach(reach, mandate);
+  Engine engine(clock, {}, heartbeat_news(registry, memories, store, queue, clock));
   Pool pool({.threads = static_cast<std::size_t>(options.operations)},
             [&](const api::Key& key) { queue.add(key); });
   MetricsObserver observer(registry);
-  Reconciler reconciler({*store, connections, pool, engine, reach, memories, clock, observer});
-  Sweeper sweeper(*store, connections, clock, base::Seconds(options.grace_seconds));
-  Controller controller({*store, queue, reconciler, connections, engine, pool, sweeper, memories,
-                         clock, registry, provider_news},
+  Reconciler reconciler(
+      {store, connections, pool, engine, fenced_reach, memories, mandate, clock, observer});
+  Sweeper sweeper(store, connections, clock, base::Seconds(options.grace_seconds));
+  Controller controller({store, queue, reconciler, connections, engine, pool, sweeper, memories,
+                         mandate, clock, registry, provider_news},
                         {.workers = static_cast<std::size_t>(options.workers),
                          .poll = base::Seconds(options.poll_seconds),
                          .sweep = base::Seconds(options.sweep_seconds)});
-  watch(registry, {queue, engine, pool, memories, *store});
-  store->on_sandbox_change([&](const api::Key& key) { queue.add(key); });
-  store->on_provider_change([&](const std::string& name) { provider_news.add(name); });
+  watch(registry, {queue, engine, pool, memories, store});
   TRY(const auto server, serve(options, registry, [&] { return controller.trouble(); }));
-  CHECK_OK(first_look(*store));
-  store->start();
+  CHECK_OK(home->start());
   controller.start();
   CHECK_OK(say_ready(options, *server));
   signals.wait();
+  if (const auto ended = home->end()) {
+    controller.leave();
+    return *ended;
+  }
   base::log::info("stopping; no sandbox is touched");
   controller.stop();
-  return store->close();
+  return home->close();
 }
 
 }  // namespace

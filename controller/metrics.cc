@@ -28,6 +28,8 @@ metrics::Table own_table() {
        metrics::exponential_buckets(1e-3, 4, 10)},
       {Kind::kGauge, "workqueue_longest_running_processor_seconds",
        "How long the longest worker has been at it.", queue},
+      {Kind::kGauge, "workqueue_unfinished_work_seconds",
+       "How long all workers together have been at what they have not finished.", queue},
       {Kind::kCounter,
        "controller_runtime_reconcile_total",
        "Passes by their result.",
@@ -46,6 +48,19 @@ metrics::Table own_table() {
        "controller_runtime_active_workers",
        "Workers that are at work.",
        {"controller"}},
+      {Kind::kCounter,
+       "rest_client_requests_total",
+       "Answers of the Kubernetes API server.",
+       {"code", "method", "host"}},
+      {Kind::kHistogram,
+       "rest_client_request_duration_seconds",
+       "How long the Kubernetes API server took.",
+       {"verb", "host"},
+       reconcile},
+      {Kind::kGauge,
+       "leader_election_master_status",
+       "1 while this process acts by the lease of that name.",
+       {"name"}},
       {Kind::kGauge, "sandfleet_sandboxes", "Sandboxes by their state.", {"state"}},
       {Kind::kHistogram,
        "sandfleet_sandbox_time_to_ready_seconds",
@@ -103,6 +118,8 @@ metrics::Table own_table() {
 // A provider that counts.
 class Measured final : public e2b::Cloud {
  public:
+  using Done = std::function<void(base::Result<base::Done>)>;
+
   Measured(std::shared_ptr<e2b::Cloud> cloud, const base::Clock& clock, metrics::Registry& registry)
       : cloud_(std::move(cloud)), clock_(clock), registry_(registry) {}
 
@@ -142,16 +159,20 @@ class Measured final : public e2b::Cloud {
                                   std::stop_token stop) override {
     return timed("extend", [&] { return cloud_->extend(id, timeout, stop); });
   }
-  void start_extend(const std::string& id, base::Seconds timeout,
-                    std::function<void(base::Result<base::Done>)> done) override {
-    cloud_->start_extend(id, timeout,
-                         [this, begun = clock_.now(), done = std::move(done)](auto result) {
-                           count("extend", begun, result);
-                           done(std::move(result));
-                         });
+  void start_extend(const std::string& id, base::Seconds timeout, Done done) override {
+    cloud_->start_extend(id, timeout, counting("extend", std::move(done)));
+  }
+  void start_refresh(const std::string& id, base::Seconds timeout, Done done) override {
+    cloud_->start_refresh(id, timeout, counting("extend", std::move(done)));
   }
 
  private:
+  Done counting(const char* operation, Done done) {
+    return [this, operation, begun = clock_.now(), done = std::move(done)](auto result) {
+      count(operation, begun, result);
+      done(std::move(result));
+    };
+  }
   template <typename Call>
   auto timed(const char* operation, Call call) -> decltype(call()) {
     const base::Moment begun = clock_.now();
@@ -218,6 +239,7 @@ void watch(metrics::Registry& registry, const Gauges& gauges) {
         .add(static_cast<double>(queue.retries - told.retries));
     registry.gauge("workqueue_longest_running_processor_seconds", labels)
         .set(seconds(queue.oldest_work));
+    registry.gauge("workqueue_unfinished_work_seconds", labels).set(seconds(queue.all_work));
     registry.gauge("controller_runtime_active_workers", {kQueueName})
         .set(static_cast<double>(queue.in_work));
     told = queue;

@@ -3,14 +3,37 @@
 namespace controller {
 
 void declare(base::Flags& flags, Options& options) {
-  flags.text("--manifests", options.manifests, "folder of YAML documents to keep true",
-             {.required = true});
-  flags.text("--state", options.state, "folder for what the controller must remember",
-             {.required = true});
-  flags.text("--fleet-id", options.fleet_id,
-             "this installation's name on all it creates; made on first use");
+  flags.text("--manifests", options.manifests,
+             "folder of YAML documents to keep true, with --state; without both: a cluster's "
+             "resources");
+  flags.text("--state", options.state, "folder for what the controller must remember");
   flags.flag("--claim-moved-manifests", options.claim_moved_manifests,
              "the manifests were moved here from another machine or folder, and that is meant");
+  flags.text(
+      "--kubeconfig", options.kubeconfig,
+      "file that says which cluster and who we are; else $KUBECONFIG, ~/.kube/config, or the "
+      "pod's own account");
+  flags.text("--context", options.context, "the kubeconfig's context; else its current one");
+  flags.text("--namespace", options.watched_namespace,
+             "cluster: whose Sandboxes to keep; else those of all namespaces");
+  flags.text("--own-namespace", options.own_namespace,
+             "cluster: where leases, keys, providers' Secrets and records are; else the pod's or "
+             "context's namespace");
+  flags.text("--release", options.release,
+             "cluster: what the names of those objects begin with, one for each installation");
+  flags.number("--shards", options.shards,
+               "cluster: parts that the providers are divided into, each with its own leader; the "
+               "same for all replicas",
+               {.at_least = 1, .at_most = 64});
+  flags.number("--lease-seconds", options.lease_seconds,
+               "cluster: how long a leader that is silent is waited for",
+               {.at_least = 3, .at_most = 300});
+  flags.text("--http-transport", options.http_transport,
+             "cluster: the library that speaks to the API server",
+             {.choices = {"cpprest", "curl"}});
+  flags.text("--fleet-id", options.fleet_id,
+             "this installation's name on all it creates; else made on first use, in a cluster of "
+             "its UID, our namespace and --release");
   flags.text("--executor", options.executor,
              "executor to send to templates that lack it; else the one beside this program");
   flags.texts("--api-key-file", options.api_key_files,
@@ -42,10 +65,27 @@ void declare(base::Flags& flags, Options& options) {
              {.choices = {"text", "json"}});
 }
 
+std::string contradiction_in(const Options& options) {
+  if (!options.has_folder())
+    return options.claim_moved_manifests ? "--claim-moved-manifests goes with --manifests" : "";
+  if (options.manifests.empty()) return "--state goes with --manifests";
+  if (options.state.empty()) return "--manifests goes with --state";
+  const Options none;
+  const bool cluster = !options.kubeconfig.empty() || !options.context.empty() ||
+                       !options.watched_namespace.empty() || !options.own_namespace.empty() ||
+                       options.release != none.release || options.shards != none.shards ||
+                       options.lease_seconds != none.lease_seconds ||
+                       options.http_transport != none.http_transport;
+  return cluster ? "--manifests is a folder; flags of a cluster do not go with it" : "";
+}
+
 std::optional<int> parse_options(int argc, const char* const* argv, Options& options) {
   base::Flags flags("sandfleet-controller", "Keeps Sandbox resources and E2B sandboxes in step.");
   declare(flags, options);
-  return flags.parse(argc, argv);
+  if (const auto exit_code = flags.parse(argc, argv)) return exit_code;
+  if (const std::string wrong = contradiction_in(options); !wrong.empty())
+    return flags.refuse(wrong);
+  return std::nullopt;
 }
 
 }  // namespace controller

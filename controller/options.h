@@ -11,9 +11,18 @@ namespace controller {
 
 // What people can set; the defaults are what --help shows.
 struct Options {
+  // A folder.
   std::string manifests, state;
-  std::string fleet_id;
   bool claim_moved_manifests = false;
+  // A cluster, which it is without them.
+  std::string kubeconfig, context;
+  std::string watched_namespace, own_namespace;
+  std::string release = "sandfleet";
+  std::int64_t shards = 1;
+  std::int64_t lease_seconds = 15;
+  std::string http_transport = "cpprest";
+  // Either.
+  std::string fleet_id;
   std::string executor;
   std::vector<std::string> api_key_files;  // "[PROVIDER=]PATH"
   std::string metrics_address = "127.0.0.1";
@@ -26,9 +35,13 @@ struct Options {
   std::int64_t grace_seconds = 120;
   std::string log_level = "info";
   std::string log_format = "text";
+
+  bool has_folder() const { return !manifests.empty() || !state.empty(); }
 };
 
 void declare(base::Flags& flags, Options& options);
+// Why these do not go together; empty when they do.
+std::string contradiction_in(const Options& options);
 
 // Fills `options` from the command line; a number: end with that exit code.
 std::optional<int> parse_options(int argc, const char* const* argv, Options& options);

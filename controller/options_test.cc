@@ -40,6 +40,11 @@ const Case kBad[] = {
     {"grace_below_zero",
      {"--grace-seconds", "-1"},
      "--grace-seconds: Value -1 not in range 0 to 86400"},
+    {"shards_none", {"--shards", "0"}, "--shards: Value 0 not in range 1 to 64"},
+    {"lease_too_short", {"--lease-seconds", "2"}, "--lease-seconds: Value 2 not in range 3 to 300"},
+    {"http_transport",
+     {"--http-transport", "wget"},
+     "--http-transport: wget not in {cpprest,curl}"},
     {"log_level", {"--log-level", "loud"}, "--log-level: loud not in {debug,info,warn,error}"},
     {"log_format", {"--log-format", "xml"}, "--log-format: xml not in {text,json}"},
 };
@@ -67,9 +72,28 @@ TEST_P(BadFlag, IsNamedWithWhatToDo) {
 INSTANTIATE_TEST_SUITE_P(, BadFlag, testing::ValuesIn(kBad),
                          [](const auto& info) { return info.param.name; });
 
-TEST(Options, NameAFolderThatIsMissing) {
-  EXPECT_EQ(complaint_of({"--state", "s"}), "sandfleet-controller: --manifests is required");
-  EXPECT_EQ(complaint_of({"--manifests", "m"}), "sandfleet-controller: --state is required");
+TEST(Options, OfAFolderAndOfAClusterDoNotGoTogether) {
+  const auto refused = [](const std::vector<const char*>& arguments) {
+    return complaint_of(arguments).substr(std::string("sandfleet-controller: ").size());
+  };
+  EXPECT_EQ(refused({"--state", "s"}), "--state goes with --manifests");
+  EXPECT_EQ(refused({"--manifests", "m"}), "--manifests goes with --state");
+  EXPECT_EQ(refused({"--claim-moved-manifests"}), "--claim-moved-manifests goes with --manifests");
+  const std::pair<const char*, const char*> kOfACluster[] = {
+      {"--kubeconfig", "k"},    {"--context", "c"},          {"--namespace", "n"},
+      {"--release", "r"},       {"--own-namespace", "n"},    {"--shards", "2"},
+      {"--lease-seconds", "9"}, {"--http-transport", "curl"}};
+  for (const auto& [flag, value] : kOfACluster)
+    EXPECT_EQ(refused({"--manifests", "m", "--state", "s", flag, value}),
+              "--manifests is a folder; flags of a cluster do not go with it")
+        << flag;
+}
+
+TEST(Options, OfAClusterNeedNoFlag) {
+  const char* argv[] = {"sandfleet-controller"};
+  Options options;
+  EXPECT_EQ(parse_options(std::size(argv), argv, options), std::nullopt);
+  EXPECT_FALSE(options.has_folder());
 }
 
 TEST(Options, TakeEachFlag) {

@@ -1,5 +1,7 @@
 #include "controller/serve.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "libs/base/files.h"
@@ -55,6 +57,8 @@ void Signals::wait() const {
   while (sigwait(&set_, &number) != 0) {
   }
 }
+
+void Signals::raise() const { ::kill(::getpid(), SIGTERM); }
 
 base::Result<std::unique_ptr<net::HttpServer>> serve(const Options& options,
                                                      metrics::Registry& registry,

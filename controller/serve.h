@@ -17,6 +17,8 @@ class Signals {
  public:
   Signals();
   void wait() const;
+  // As if somebody had sent one.
+  void raise() const;
 
  private:
   sigset_t set_;

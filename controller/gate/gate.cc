@@ -8,6 +8,8 @@ namespace controller {
 // The provider through the gate, for one priority.
 class Gate::View final : public e2b::Cloud {
  public:
+  using Done = std::function<void(base::Result<base::Done>)>;
+
   View(Gate& gate, Priority priority) : gate_(gate), priority_(priority) {}
 
   base::Result<e2b::Handle, e2b::CreateFailure> create(const e2b::NewSandbox& wanted,
@@ -58,16 +60,22 @@ class Gate::View final : public e2b::Cloud {
     return pass(stop, [&] { return gate_.cloud_->extend(id, timeout, stop); });
   }
   // Heartbeats have their own bound, in the engine; here they only heed what the provider asked.
-  void start_extend(const std::string& id, base::Seconds timeout,
-                    std::function<void(base::Result<base::Done>)> done) override {
+  void start_extend(const std::string& id, base::Seconds timeout, Done done) override {
     if (auto held = gate_.held_back(priority_)) return done(*held);
-    gate_.cloud_->start_extend(id, timeout, [this, done = std::move(done)](auto result) {
-      if (!result) learn(result.error());
-      done(std::move(result));
-    });
+    gate_.cloud_->start_extend(id, timeout, learning(std::move(done)));
+  }
+  void start_refresh(const std::string& id, base::Seconds timeout, Done done) override {
+    if (auto held = gate_.held_back(priority_)) return done(*held);
+    gate_.cloud_->start_refresh(id, timeout, learning(std::move(done)));
   }
 
  private:
+  Done learning(Done done) {
+    return [this, done = std::move(done)](auto result) {
+      if (!result) learn(result.error());
+      done(std::move(result));
+    };
+  }
   static base::Error cancelled() {
     return {base::ErrorCode::kCancelled, "the controller is stopping"};
   }

@@ -56,6 +56,10 @@ class Leases final : public e2b::Cloud {
     end = clock_.now() + timeout;
     done(base::Done{});
   }
+  void start_refresh(const std::string& id, base::Seconds timeout,
+                     std::function<void(base::Result<base::Done>)> done) override {
+    start_extend(id, timeout, std::move(done));
+  }
 
   std::vector<std::pair<base::Moment, std::string>> sent;
   std::map<std::string, base::Moment> ends;

@@ -118,7 +118,7 @@ struct Observation {
   Memory memory = {};  // `listed` is the newest of our own look and the provider's last poll.
   base::Moment now = {};
   base::WallTime wall = {};
-  base::Moment began = {};  // When this process began.
+  base::Moment began = {};  // Since when we alone act: when this process, or its lease, began.
 };
 
 // Something changed at the provider, or may have: what was seen before is no witness any more.

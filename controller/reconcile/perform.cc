@@ -47,6 +47,13 @@ const std::string& name_of_provider(const Session& session) {
   return session.provider->spec.api_url;
 }
 
+// Why there is no create to send: what its environment is taken from cannot be read.
+std::string reason_of_env(const base::Error& error, std::string otherwise) {
+  if (error.code == base::ErrorCode::kNotFound) return std::string(api::reason::kSecretNotFound);
+  if (error.code == base::ErrorCode::kDenied) return std::string(api::reason::kSecretForbidden);
+  return otherwise;
+}
+
 // It did not answer: it may have been paused or have gone, or its tokens have changed.
 void forget_way_in(Memory& memory, base::Moment now) {
   outdate(memory, now);
@@ -70,8 +77,7 @@ void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
             .for_good = patience.for_good};
     if (step == "Prepare" || step == "Resumed")
       held.reason = std::string(api::reason::kExecutorNotAnswering);
-    if (step == "Create" && error.code == base::ErrorCode::kNotFound && !kind)
-      held.reason = std::string(api::reason::kSecretNotFound);
+    if (step == "Create" && !kind) held.reason = reason_of_env(error, held.reason);
   });
   base::log::warn(
       "a step failed",
@@ -197,9 +203,13 @@ Outcome Reconciler::perform(const Pass& pass, const Create& step) {
       [this, wanted = pass.wanted(), session = *pass.session, attempt = step.attempt,
        request = *std::move(request)](std::stop_token stop) {
         e2b::Cloud& cloud = session.gate->as(Priority::kCreate);
+        parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+          memory.progress = Progress{.step = "its answer", .since = parts_.clock.now()};
+        });
         auto made = cloud.create(request, stop);
         if (made) way_in_.keep(name_of_provider(session), wanted, *made, cloud, stop);
         parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+          memory.progress.reset();
           memory.sent = Sent{.attempt = attempt};
           memory.send_ended = parts_.clock.now();
           if (made) {
@@ -265,7 +275,8 @@ base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id,
                              pass.cloud(priority), stop));
     parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.handle = handle; });
   }
-  return Target{pass.session->provider->spec, *handle, pass.uid(), pass.wanted().status.epoch};
+  return Target{pass.session->provider->spec, *handle, pass.uid(), pass.wanted().status.epoch,
+                pass.wanted().spec.provider};
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {

@@ -18,6 +18,7 @@ struct Target {
   e2b::Handle handle;
   std::string uid;
   std::int64_t epoch = 0;
+  std::string provider_name = {};
 };
 
 // What the controller does inside a sandbox. kDenied: an executor answers and refuses our token;

@@ -22,17 +22,17 @@ void take_poll(Memory& memory, const Session& session, const std::string& uid) {
 
 }  // namespace
 
-Reconciler::Reconciler(Parts parts)
-    : parts_(parts), began_(parts.clock.now()), way_in_(parts.store) {}
-
 kube::Requeue Reconciler::reconcile(const api::Key& key) {
   const auto wanted = parts_.store.find_sandbox(key);
   if (!wanted) return {};  // Deleted since it was queued.
+  const auto is_ours = [&] { return parts_.mandate.may_act(wanted->spec.provider); };
+  if (!is_ours()) return {};  // Whoever gets the mandate looks at everything.
 
   const Pass pass = observe(*wanted);
   const Action action = decide(pass.seen);
   tend_lease(pass, action);
   const Outcome outcome = act(pass, action);
+  if (!is_ours()) return {};  // What came of it, the next holder sees.
   remember(pass, action, outcome);
   return publish(pass, action, outcome);  // Status, event; then when to look again.
 }
@@ -42,7 +42,7 @@ Reconciler::Pass Reconciler::observe(const api::Sandbox& wanted) {
   Observation& seen = pass.seen;
   seen.now = parts_.clock.now();
   seen.wall = parts_.clock.wall();
-  seen.began = began_;
+  seen.began = parts_.mandate.since(wanted.spec.provider);
   seen.operation = parts_.operations.running(wanted.metadata.uid);
   seen.memory = parts_.memories.recall(wanted.metadata.uid);
   if (auto session = parts_.providers.session(wanted.spec.provider)) {

@@ -4,6 +4,7 @@
 
 #include "controller/operations/operations.h"
 #include "controller/reconcile/decide.h"
+#include "controller/reconcile/mandate.h"
 #include "controller/reconcile/memories.h"
 #include "controller/reconcile/providers.h"
 #include "controller/reconcile/reach.h"
@@ -47,6 +48,7 @@ struct Parts {
   Heartbeats& heartbeats;
   Reach& reach;
   Memories& memories;
+  const Mandate& mandate;
   const base::Clock& clock;
   Observer& observer;
 };
@@ -55,7 +57,7 @@ struct Parts {
 // Safe to call from many threads for different keys.
 class Reconciler {
  public:
-  explicit Reconciler(Parts parts);
+  explicit Reconciler(Parts parts) : parts_(parts), way_in_(parts.store) {}
   kube::Requeue reconcile(const api::Key& key);
 
  private:
@@ -103,7 +105,6 @@ class Reconciler {
                  std::optional<e2b::CreateFailure::Kind> kind = {});
 
   const Parts parts_;
-  const base::Moment began_;
   WayIn way_in_;
 };
 

@@ -11,7 +11,8 @@ namespace {
 namespace condition = api::condition;
 namespace reason = api::reason;
 
-constexpr std::size_t kVersionBytesMax = 64;  // As the schema of the status has it.
+// As the schema of the status has them.
+constexpr std::size_t kVersionBytesMax = 64, kMessageBytesMax = 4'096;
 constexpr base::Milliseconds kKeepLookMax = std::chrono::hours(1);
 
 // The story of one pass: the printed word, how Ready stands, and why.
@@ -149,18 +150,19 @@ Story story_of(const Observation& seen, const Action& action) {
 }
 
 void set_word(api::SandboxStatus& status, const Observation& seen, std::string_view type,
-              std::string_view word, std::string_view why, std::string message = {}) {
-  api::set_condition(status.conditions, {.type = std::string(type),
-                                         .status = std::string(word),
-                                         .reason = std::string(why),
-                                         .message = std::move(message),
-                                         .observed_generation = seen.wanted.metadata.generation,
-                                         .last_transition = seen.wall});
+              std::string_view word, std::string_view why, const std::string& message = {}) {
+  api::set_condition(status.conditions,
+                     {.type = std::string(type),
+                      .status = std::string(word),
+                      .reason = std::string(why),
+                      .message = std::string(base::cut(message, kMessageBytesMax)),
+                      .observed_generation = seen.wanted.metadata.generation,
+                      .last_transition = seen.wall});
 }
 
 void set(api::SandboxStatus& status, const Observation& seen, std::string_view type, bool value,
-         std::string_view why, std::string message = {}) {
-  set_word(status, seen, type, value ? "True" : "False", why, std::move(message));
+         std::string_view why, const std::string& message = {}) {
+  set_word(status, seen, type, value ? "True" : "False", why, message);
 }
 
 // The providers whose list tells no version told it with the way in.
@@ -213,6 +215,12 @@ void add_notice(api::SandboxStatus& status, base::WallTime wall, const std::stri
   if (status.notices.size() > api::kNoticesMax) status.notices.erase(status.notices.begin());
 }
 
+// What is under way before the first Ready is not worth a write of its own, unless it is slow.
+bool is_worth_telling(const Observation& seen) {
+  const bool on_the_way = seen.operation && seen.wanted.status.run == 0 && !seen.wanted.deleting();
+  return !on_the_way || slow_step(seen);
+}
+
 // The actions that change status only are carried out here. True: it must be written.
 bool apply(api::SandboxStatus& status, const Observation& seen, const Action& action) {
   return std::visit(
@@ -239,7 +247,8 @@ bool apply(api::SandboxStatus& status, const Observation& seen, const Action& ac
                          status.terminated_time = seen.wall;
                          return true;
                        },
-                       [&](const Keep&) { return true; }, [&](const Wait&) { return true; },
+                       [&](const Keep&) { return true; },
+                       [&](const Wait&) { return is_worth_telling(seen); },
                        [&](const Kill&) { return true; }, [&](const Release&) { return true; },
                        [&](const Leave&) { return true; }, [&](const auto&) { return false; }},
       action);

@@ -51,6 +51,8 @@ inline constexpr std::string_view kProviderQuotaExceeded =
     "ProviderQuotaExceeded";                                           // It has no place left.
 inline constexpr std::string_view kRateLimited = "RateLimited";        // It asked us to slow down.
 inline constexpr std::string_view kSecretNotFound = "SecretNotFound";  // A Secret is missing.
+inline constexpr std::string_view kSecretForbidden =
+    "SecretForbidden";  // The controller may not read a Secret: bind a Role to its account.
 inline constexpr std::string_view kExecutorNotAnswering =
     "ExecutorNotAnswering";                              // It was started, and is silent.
 inline constexpr std::string_view kLost = "Lost";        // The provider says it no longer exists.

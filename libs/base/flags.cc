@@ -79,11 +79,7 @@ std::optional<int> Flags::parse(int argc, const char* const* argv) {
     state_->app->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return state_->app->exit(error);
-    std::string asked = state_->app->get_name();
-    for (const auto* command : state_->app->get_subcommands()) asked += " " + command->get_name();
-    std::cerr << state_->app->get_name() << ": " << error.what() << "\nRun '" << asked
-              << " --help' for its flags.\n";
-    return 2;
+    return refuse(error.what());
   }
   for (const auto& command : state_->commands)
     if (command->state_->app->parsed() && command->state_->run) return command->state_->run();
@@ -91,6 +87,14 @@ std::optional<int> Flags::parse(int argc, const char* const* argv) {
 }
 
 const std::vector<FlagShape>& Flags::shapes() const { return state_->shapes; }
+
+int Flags::refuse(const std::string& why) const {
+  std::string asked = state_->app->get_name();
+  for (const auto* command : state_->app->get_subcommands()) asked += " " + command->get_name();
+  std::cerr << state_->app->get_name() << ": " << why << "\nRun '" << asked
+            << " --help' for its flags.\n";
+  return 2;
+}
 
 std::string Flags::help() const {
   const CLI::App* program = state_->app->get_parent();

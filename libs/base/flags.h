@@ -55,6 +55,8 @@ class Flags {
   std::optional<int> parse(int argc, const char* const* argv);
   // Those with dashes that were declared so far, in that order.
   const std::vector<FlagShape>& shapes() const;
+  // The same for what only the program knows to be wrong.
+  int refuse(const std::string& why) const;
   std::string help() const;  // What --help prints; of a command, after the program's name.
 
  private:

@@ -46,6 +46,8 @@ class Client final : public Cloud {
                                   std::stop_token stop) override;
   void start_extend(const std::string& id, base::Seconds timeout,
                     std::function<void(base::Result<base::Done>)> done) override;
+  void start_refresh(const std::string& id, base::Seconds timeout,
+                     std::function<void(base::Result<base::Done>)> done) override;
 
  private:
   class Api;

@@ -124,6 +124,10 @@ class Client::Api {
   using Finish = std::function<void(base::Result<base::Done>)>;
   static void extend(std::shared_ptr<Api> api, Ask ask, std::string id, base::Seconds timeout,
                      Finish finish);
+  // `lacking` hears the refusal of a provider that has no refreshes.
+  static void refresh(std::shared_ptr<Api> api, const Ask& ask, const std::string& id,
+                      base::Seconds timeout, const Finish& finish,
+                      std::function<void(base::Error)> lacking);
   static void lengthen(std::shared_ptr<Api> api, Ask ask, std::string id, base::Seconds timeout,
                        Finish finish);
   void ask_for(const Ask& ask, const Call& call, std::string_view what, const Finish& finish,

@@ -444,6 +444,25 @@ TEST_F(E2bClient, ExtendsWithoutBlockingThroughTheSameFallBack) {
   EXPECT_EQ(asked(), "POST /sandboxes/i1/refreshes, GET /sandboxes/i1, POST /sandboxes/i1/timeout");
 }
 
+TEST_F(E2bClient, RefreshesWithoutAFallBackThatCouldShortenALease) {
+  const auto refresh = [&](Seconds timeout) {
+    std::promise<base::Result<base::Done>> answered;
+    client_.start_refresh("i1", timeout, [&](auto result) { answered.set_value(result); });
+    return answered.get_future().get();
+  };
+  provide({{"POST /sandboxes/i1/refreshes", answer(204)}});
+  EXPECT_TRUE(refresh(Seconds(7200)));
+  EXPECT_EQ(last().body, R"({"duration":3600})");
+
+  Client fresh(transport_, clock_, {"http://api.test", [] { return std::string(kKey); }});
+  provide({{"GET /sandboxes/i1", running_until("2026-11-29T17:01:00Z")},
+           {"POST /sandboxes/i1/timeout", answer(204)}});
+  std::promise<base::Result<base::Done>> answered;
+  fresh.start_refresh("i1", Seconds(60), [&](auto result) { answered.set_value(result); });
+  EXPECT_EQ(answered.get_future().get().error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(transport_.count("POST", "/timeout"), 0u);
+}
+
 TEST_F(E2bClient, StartExtendReportsEveryFailure) {
   for (const Answer& reply : {net::lost_answer(), net::refused_connection(), api_error(409),
                               answer(404, kUnknown), answer(404, "")}) {

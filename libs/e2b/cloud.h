@@ -124,6 +124,10 @@ class Cloud {
   // short.
   virtual void start_extend(const std::string& id, base::Seconds timeout,
                             std::function<void(base::Result<base::Done>)> done) = 0;
+  // The same by the one call that cannot shorten a lease, whoever else sets it meanwhile, at most
+  // to what one such call may ask for; kUnavailable where a provider lacks it.
+  virtual void start_refresh(const std::string& id, base::Seconds timeout,
+                             std::function<void(base::Result<base::Done>)> done) = 0;
 };
 
 }  // namespace e2b

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "libs/e2b/client_api.h"
 
 namespace e2b {
@@ -20,11 +22,9 @@ void Client::Api::ask_for(const Ask& ask, const Call& call, std::string_view wha
   });
 }
 
-// By refreshes where it can be, which never shortens by itself.
-void Client::Api::extend(std::shared_ptr<Api> api, Ask ask, std::string id, Seconds timeout,
-                         Finish finish) {
-  if (!api->refreshes.worth_trying() || timeout > kRefreshMax)
-    return lengthen(api, std::move(ask), id, timeout, finish);
+void Client::Api::refresh(std::shared_ptr<Api> api, const Ask& ask, const std::string& id,
+                          Seconds timeout, const Finish& finish,
+                          std::function<void(base::Error)> lacking) {
   const std::string what = "extend " + id;
   api->ask_for(ask,
                {.method = "POST",
@@ -35,13 +35,23 @@ void Client::Api::extend(std::shared_ptr<Api> api, Ask ask, std::string id, Seco
                    api->refreshes.worked();
                    return finish(Done{});
                  }
-                 if (!api->refreshes.lacking(response))
-                   return finish(api->refusal_or_foreign(what, response));
-                 lengthen(api, ask, id, timeout, [=](Result<Done> result) {
-                   if (result) api->refreshes.is_missing();
-                   finish(std::move(result));
-                 });
+                 const base::Error refusal = api->refusal_or_foreign(what, response);
+                 if (!api->refreshes.lacking(response)) return finish(refusal);
+                 lacking(refusal);
                });
+}
+
+// By refreshes where it can be, which never shortens by itself.
+void Client::Api::extend(std::shared_ptr<Api> api, Ask ask, std::string id, Seconds timeout,
+                         Finish finish) {
+  if (!api->refreshes.worth_trying() || timeout > kRefreshMax)
+    return lengthen(api, std::move(ask), id, timeout, finish);
+  refresh(api, ask, id, timeout, finish, [=](const base::Error&) {
+    lengthen(api, ask, id, timeout, [=](Result<Done> result) {
+      if (result) api->refreshes.is_missing();
+      finish(std::move(result));
+    });
+  });
 }
 
 // By setting the timeout, after a look that the lease is not longer already. Where the provider
@@ -86,6 +96,16 @@ void Client::start_extend(const std::string& id, Seconds timeout,
                           std::function<void(Result<Done>)> done) {
   if (auto checked = check_id(id); !checked) return done(checked);
   Api::extend(api_, api_->starting(), id, timeout, std::move(done));
+}
+
+void Client::start_refresh(const std::string& id, Seconds timeout,
+                           std::function<void(Result<Done>)> done) {
+  if (auto checked = check_id(id); !checked) return done(checked);
+  Api::refresh(api_, api_->starting(), id, std::min(timeout, kRefreshMax), done,
+               [done, id](const base::Error& refusal) {
+                 done(error(ErrorCode::kUnavailable, "extend ", id,
+                            ": the provider has no call that only lengthens: ", refusal.message));
+               });
 }
 
 }  // namespace e2b

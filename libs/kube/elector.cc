@@ -85,6 +85,12 @@ Milliseconds Elector::put(const LeaseRecord& record, std::stop_token stop) {
     release(stop);
     return jittered(settings_.retry);
   }
+  if (written->transitions != transitions_) {
+    transitions_ = written->transitions;
+    since_ = clock_.now();
+    ++tenures_;
+  }
+  if (clock_.now() >= standing_.acts_until) ++spells_;
   standing.acts_until = acts_until;
   set(std::move(standing));
   return settings_.retry;
@@ -99,17 +105,9 @@ void Elector::release(std::stop_token stop) {
   set(freed ? after_look(standing_, *freed, clock_.now()) : after_failure(standing_));
 }
 
-void Elector::start(std::function<void(bool)> changed) {
-  changed_ = std::move(changed);
+void Elector::start(std::function<void()> turned) {
+  turned_ = std::move(turned);
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-}
-
-void Elector::tell() {
-  const bool now = may_act();
-  if (now == told_) return;
-  told_ = now;
-  base::log::info(now ? "We hold the lease" : "We hold the lease no more", {{"holder", holder()}});
-  changed_(now);
 }
 
 void Elector::run(const std::stop_token& stop) {
@@ -117,12 +115,12 @@ void Elector::run(const std::stop_token& stop) {
   std::condition_variable_any never;
   while (!stop.stop_requested()) {
     const Milliseconds pause = turn(stop);
-    tell();
+    turned_();
     std::unique_lock lock(mutex);
     never.wait_for(lock, stop, pause, [] { return false; });
   }
   release({});
-  tell();
+  turned_();
 }
 
 }  // namespace kube

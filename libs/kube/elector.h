@@ -30,6 +30,13 @@ class Elector {
   // Whether we hold the lease so surely that nobody else can act on it now. To be asked right
   // before every mutating call: a process that was stopped for long finds out here.
   bool may_act() const;
+  // How many times we came to hold it, renewals apart, and since when we do for the last time.
+  // Between two of them another may have held it. True of any moment in which may_act() was asked
+  // first.
+  int tenures() const { return tenures_; }
+  // How many times we could act anew after a moment in which we could not.
+  int spells() const { return spells_; }
+  base::Moment since() const { return since_; }
   // Who held it when we last saw it: us, another, or nobody (empty).
   std::string holder() const;
 
@@ -38,9 +45,9 @@ class Elector {
   // Gives the lease back, so that the next need not wait; from here on we may not act.
   void release(std::stop_token stop);
 
-  // Turns by itself until destroyed, then releases. `changed` is told whether we may act, each time
-  // that it is otherwise than before, from the elector's thread. Once.
-  void start(std::function<void(bool may_act)> changed);
+  // Turns by itself until destroyed, then releases. `turned` is called after each turn and after
+  // the release, from the elector's thread. Once.
+  void start(std::function<void()> turned);
 
  private:
   static Answer<bool> always_clear(std::stop_token) { return true; }
@@ -48,7 +55,6 @@ class Elector {
   base::Milliseconds put(const LeaseRecord& record, std::stop_token stop);
   bool is_clear(const std::stop_token& stop);
   void run(const std::stop_token& stop);
-  void tell();
   base::Milliseconds jittered(base::Milliseconds time) const;
   void set(Standing standing);
 
@@ -57,10 +63,15 @@ class Elector {
   const ElectionSettings settings_;
   const Clear clear_;
   const std::function<double()> chance_;
-  std::function<void(bool)> changed_;
-  bool told_ = false;
+  std::function<void()> turned_;
 
-  Standing standing_;  // Of the thread that turns.
+  // Of the thread that turns.
+  Standing standing_;
+  std::int64_t transitions_ = -1;  // Of the lease, when we last came to hold it.
+
+  // Set in this order whenever we come to hold it.
+  std::atomic<base::Moment> since_{base::Moment{}};
+  std::atomic<int> tenures_ = 0, spells_ = 0;
   std::atomic<base::Moment> acts_until_{base::Moment{}};
   mutable std::mutex mutex_;
   std::string holder_;

@@ -146,8 +146,10 @@ QueueStats Queue::stats() const {
                    .adds = adds_,
                    .retries = retries_};
   const base::Moment now = clock_.now();
-  for (const auto& [key, since] : in_work_)
+  for (const auto& [key, since] : in_work_) {
     stats.oldest_work = std::max(stats.oldest_work, now - since);
+    stats.all_work += now - since;
+  }
   return stats;
 }
 

@@ -32,6 +32,7 @@ struct QueueStats {
   std::uint64_t adds = 0;             // Keys that became ready.
   std::uint64_t retries = 0;          // Keys that came back as failed.
   base::Milliseconds oldest_work{0};  // How long the longest worker has been at it.
+  base::Milliseconds all_work{0};     // The same of all workers together.
 };
 
 // The keys that want a look, each at most once: a key added again while it waits is one look, and

@@ -109,6 +109,11 @@ TEST_F(QueueTest, TellsHowLongAKeyWaited) {
   EXPECT_EQ(queue_.waited(kA), 250ms);
   clock_.advance(1s);
   EXPECT_EQ(queue_.stats().oldest_work, 1s);
+  queue_.add(kB);
+  ASSERT_EQ(queue_.try_next(), kB);
+  clock_.advance(1s);
+  EXPECT_EQ(queue_.stats().oldest_work, 2s);
+  EXPECT_EQ(queue_.stats().all_work, 3s);
 }
 
 TEST(Queue, WakesAWorkerAndLetsItGoWhenStopped) {

@@ -342,4 +342,18 @@ void FakeCloud::start_extend(const std::string& id, base::Seconds timeout,
   callbacks_waiting_.notify_one();
 }
 
+void FakeCloud::start_refresh(const std::string& id, base::Seconds timeout,
+                              std::function<void(Result<Done>)> done) {
+  {
+    std::lock_guard lock(mutex_);
+    ++refreshed_;
+  }
+  start_extend(id, timeout, std::move(done));
+}
+
+std::size_t FakeCloud::refreshed() const {
+  std::lock_guard lock(mutex_);
+  return refreshed_;
+}
+
 }  // namespace e2b

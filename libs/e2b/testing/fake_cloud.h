@@ -64,6 +64,7 @@ class FakeCloud final : public Cloud {
   std::optional<Handle> truth_of(const std::string& id);  // Its tokens as they are now.
   std::optional<NewSandbox> request_of(const std::string& id) const;
   std::size_t total_created() const;
+  std::size_t refreshed() const;  // By calls of start_refresh.
   // Overlaps that lasted longer than `tolerated`.
   std::vector<Overlap> violations(base::Milliseconds tolerated = base::Milliseconds(0),
                                   const std::string& key = "sandfleet.uid");
@@ -84,6 +85,8 @@ class FakeCloud final : public Cloud {
                                   std::stop_token stop) override;
   void start_extend(const std::string& id, base::Seconds timeout,
                     std::function<void(base::Result<base::Done>)> done) override;
+  void start_refresh(const std::string& id, base::Seconds timeout,
+                     std::function<void(base::Result<base::Done>)> done) override;
 
  private:
   template <typename Outcome>
@@ -108,6 +111,7 @@ class FakeCloud final : public Cloud {
   FakeSandboxes sandboxes_;
   FakeFaults faults_;
   std::vector<Call> calls_;
+  std::size_t refreshed_ = 0;
   std::function<void(Operation, const std::string&)> before_, after_;
   std::function<void(const std::string&, Change)> on_change_;
   std::deque<std::function<void()>> callbacks_;

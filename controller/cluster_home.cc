@@ -1,0 +1,144 @@
+#include <unistd.h>
+
+#include <array>
+
+#include "controller/cluster/cluster_store.h"
+#include "controller/cluster/provider_keys.h"
+#include "controller/cluster/shard_leases.h"
+#include "controller/home.h"
+#include "controller/metrics.h"
+#include "libs/base/crypto.h"
+#include "libs/base/log.h"
+#include "libs/net/cpprest/cpprest_transport.h"
+#include "libs/net/curl_transport.h"
+
+namespace controller {
+namespace {
+
+constexpr base::Milliseconds kSyncPatience{60'000};  // A mirror of 100,000 objects takes some.
+constexpr base::Milliseconds kReadKeysEvery{15'000};
+
+std::string host_name() {
+  std::array<char, 256> name = {};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "controller";
+}
+
+base::Result<kube::Config> find_config(const Options& options) {
+  auto found = kube::find_config({.kubeconfig = options.kubeconfig, .context = options.context},
+                                 kube::surroundings_of_process());
+  if (found) return found;
+  base::Error error = found.error();
+  error.message += "; or give --manifests and --state, to work without a cluster";
+  return error;
+}
+
+kube::ConnectionSettings connection_settings(const Options& options, metrics::Registry& registry) {
+  return {.transport = [over_curl = options.http_transport == "curl"](
+                           const net::ConnectionOptions& how) -> std::unique_ptr<net::Transport> {
+            return over_curl ? net::curl_transport(how) : net::cpprest_transport(how);
+          },
+          .on_call =
+              [&registry](const kube::Call& call) {
+                registry.counter("rest_client_requests_total", {call.code, call.method, call.host})
+                    .add();
+                if (call.took)
+                  registry
+                      .histogram("rest_client_request_duration_seconds", {call.method, call.host})
+                      .observe(seconds(*call.took));
+              }};
+}
+
+// The ways to one API server; leases have a client of their own, which is not patient.
+struct Server {
+  Server(kube::Config config, const Options& options, const Home::Parts& parts)
+      : own_space(options.own_namespace.empty() ? config.space : options.own_namespace),
+        connection(std::move(config), parts.clock, connection_settings(options, parts.registry)),
+        client(connection),
+        for_leases(connection,
+                   {.timeout = base::Milliseconds(base::Seconds(options.lease_seconds)) / 3}) {}
+
+  const std::string own_space;
+  kube::Connection connection;
+  kube::Client client, for_leases;
+};
+
+class ClusterHome final : public Home {
+ public:
+  ClusterHome(std::unique_ptr<Server> server, std::string fleet_id, const Options& options,
+              const Parts& parts)
+      : parts_(parts),
+        identity_(host_name() + "_" + base::random_hex(4)),
+        server_(std::move(server)),
+        store_(server_->client, parts.clock,
+               {.own_space = server_->own_space,
+                .release = options.release,
+                .space = options.watched_namespace,
+                .fleet_id = std::move(fleet_id),
+                .instance = identity_}),
+        keys_({.providers = [this] { return store_.providers(); },
+               .read = [this](const auto& provider) { return read_key(provider); },
+               .changed = [this](const auto& name) { parts_.provider_news.add(name); }}),
+        leases_(server_->for_leases, parts.clock,
+                {.space = server_->own_space,
+                 .prefix = options.release,
+                 .identity = identity_,
+                 .shards = static_cast<int>(options.shards),
+                 .lease = base::Seconds(options.lease_seconds)}) {
+    store_.on_sandbox_change([this](const api::Key& key) { parts_.queue.add(key); });
+    store_.on_provider_change([this](const std::string& name) { parts_.provider_news.add(name); });
+    parts_.registry.before_exposition([this] {
+      for (const auto& [name, held] : leases_.held())
+        parts_.registry.gauge("leader_election_master_status", {name}).set(held ? 1 : 0);
+    });
+  }
+
+  api::ResourceStore& store() override { return store_; }
+  const Mandate& mandate() const override { return leases_; }
+  base::Result<std::string> api_key(const api::SandboxProvider& provider) override {
+    return keys_.api_key(provider);
+  }
+  base::Result<base::Done> start() override {
+    CHECK_OK(store_.start(kSyncPatience, {}));
+    keys_.start(kReadKeysEvery);
+    leases_.start({.gained = [this](int shard) { look_at_all_of(shard); }, .over = parts_.over});
+    return base::Done{};
+  }
+  std::optional<base::Error> end() const override { return leases_.end(); }
+  base::Result<base::Done> close() override { return base::Done{}; }
+
+ private:
+  base::Result<std::string> read_key(const api::SandboxProvider& provider) {
+    return parts_.credentials.api_key(store_, server_->own_space, provider);
+  }
+  void look_at_all_of(int shard) {
+    for (const auto& sandbox : store_.sandboxes())
+      if (leases_.is_of(shard, sandbox->spec.provider)) parts_.queue.add(sandbox->metadata.key);
+    for (const auto& provider : store_.providers())
+      if (leases_.is_of(shard, provider->metadata.key.name))
+        parts_.provider_news.add(provider->metadata.key.name);
+  }
+
+  const Parts parts_;
+  const std::string identity_;
+  const std::unique_ptr<Server> server_;
+  ClusterStore store_;
+  ProviderKeys keys_;
+  ShardLeases leases_;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Home>> open_cluster(const Options& options, const Home::Parts& parts) {
+  TRY(kube::Config config, find_config(options));
+  base::log::info("working in a cluster",
+                  {{"server", config.cluster.server}, {"as", config.source}});
+  auto server = std::make_unique<Server>(std::move(config), options, parts);
+  std::string fleet_id = options.fleet_id;
+  if (fleet_id.empty()) {
+    TRY(fleet_id, fleet_id_of(server->client, server->own_space, options.release));
+  }
+  return std::unique_ptr<Home>(
+      std::make_unique<ClusterHome>(std::move(server), std::move(fleet_id), options, parts));
+}
+
+}  // namespace controller

@@ -1,0 +1,58 @@
+#include "controller/home.h"
+#include "libs/base/log.h"
+#include "libs/manifests/file_store.h"
+
+namespace controller {
+namespace {
+
+constexpr char kSecretSpace[] = "default";  // Where a provider's Secret is looked for.
+
+class FolderHome final : public Home {
+ public:
+  FolderHome(std::unique_ptr<manifests::FileStore> store, const Parts& parts)
+      : parts_(parts), store_(std::move(store)), mandate_(parts.clock) {
+    store_->on_sandbox_change([this](const api::Key& key) { parts_.queue.add(key); });
+    store_->on_provider_change([this](const std::string& name) { parts_.provider_news.add(name); });
+  }
+
+  api::ResourceStore& store() override { return *store_; }
+  const Mandate& mandate() const override { return mandate_; }
+  base::Result<std::string> api_key(const api::SandboxProvider& provider) override {
+    return parts_.credentials.api_key(*store_, kSecretSpace, provider);
+  }
+  // What is on record is kept alive even where nothing more can be recorded, as on a full disk.
+  base::Result<base::Done> start() override {
+    const auto scanned = store_->scan_once();
+    if (!scanned && scanned.error().code != base::ErrorCode::kUnavailable) return scanned;
+    if (!scanned)
+      base::log::error("the manifests cannot be taken; going on with what is on record",
+                       {{"error", scanned.error()}});
+    store_->start();
+    return base::Done{};
+  }
+  std::optional<base::Error> end() const override { return std::nullopt; }
+  base::Result<base::Done> close() override { return store_->close(); }
+
+ private:
+  const Parts parts_;
+  const std::unique_ptr<manifests::FileStore> store_;
+  const SoleMandate mandate_;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Home>> open_folder(const Options& options, const Home::Parts& parts) {
+  TRY(auto store,
+      manifests::FileStore::open({.manifests = options.manifests,
+                                  .state = options.state,
+                                  .fleet_id = options.fleet_id,
+                                  .claim_moved_manifests = options.claim_moved_manifests},
+                                 parts.clock));
+  return std::unique_ptr<Home>(std::make_unique<FolderHome>(std::move(store), parts));
+}
+
+base::Result<std::unique_ptr<Home>> open_home(const Options& options, const Home::Parts& parts) {
+  return options.has_folder() ? open_folder(options, parts) : open_cluster(options, parts);
+}
+
+}  // namespace controller
