@@ -23,7 +23,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import world  # noqa: E402
 
-START_S = 60  # Idle it takes 3 to 7 s, 14 s with controllers.
+START_S = 120  # Idle it takes 3 to 7 s, 14 s with controllers.
 STARTS = 3  # Somebody may take a port between its choice and its use.
 SERVICES, SERVICE_ADDRESS = "10.96.0.0/16", "10.96.0.1"  # The first is always the API server's own.
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
