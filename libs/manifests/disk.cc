@@ -81,9 +81,15 @@ Result<Done> Disk::sync(const base::Fd& file, const fs::path& path) const {
 
 Result<Done> Disk::make_folders(const fs::path& path) const {
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return Done{};
+  if (path.empty() || fs::is_directory(path, ignored)) return Done{};
+  const fs::path parent = path.parent_path();
+  if (parent != path) CHECK_OK(make_folders(parent));
   CHECK_OK(ask(path, Step::kChange));
-  return base::make_folders(path, 0700);
+  CHECK_OK(base::make_folders(path, 0700));
+  // Its name too, or all that is synced in it goes with it.
+  auto named = sync(parent.empty() ? fs::path(".") : parent);
+  if (!named) ::rmdir(path.c_str());  // So that the next try does not take it for granted.
+  return named;
 }
 
 }  // namespace manifests

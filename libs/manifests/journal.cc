@@ -99,10 +99,7 @@ Result<Done> Journal::begin_file() {
                        std::to_string(files_.size()),
                        " files, and what they tell could not be written to the records yet");
   std::error_code error;
-  if (!fs::exists(folder_, error)) {
-    CHECK_OK(disk_.make_folders(folder_));
-    CHECK_OK(disk_.sync(folder_.parent_path()));
-  }
+  CHECK_OK(disk_.make_folders(folder_));
   const fs::path path = folder_ / (std::to_string(next_number_) + ".log");
   auto made = std::make_shared<File>();
   TRY(made->fd, disk_.create(path, 0600));
@@ -173,13 +170,9 @@ Result<Done> Journal::drop(std::size_t files) {
   return Done{};
 }
 
-Result<Done> Journal::drop_all() {
-  const std::size_t all = [&] {
-    std::lock_guard lock(mutex_);
-    newest_.reset();
-    return files_.size();
-  }();
-  return drop(all);
+void Journal::end_newest() {
+  std::lock_guard lock(mutex_);
+  newest_.reset();
 }
 
 }  // namespace manifests

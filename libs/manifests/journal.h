@@ -51,12 +51,12 @@ class Journal {
   // into another file.
   base::Result<base::Done> sync(const Mark& mark);
 
-  // How many of the eldest files nobody holds a mark of; the newest is never among them.
+  // How many of the eldest files nobody holds a mark of; the one that grows is never among them.
   std::size_t settled();
   // Removes that many, the eldest first.
   base::Result<base::Done> drop(std::size_t files);
-  // Removes them all. Nobody may hold a mark.
-  base::Result<base::Done> drop_all();
+  // Lets go of the newest too: the next line goes into another file.
+  void end_newest();
 
  private:
   struct File {

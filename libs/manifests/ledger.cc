@@ -113,8 +113,8 @@ Result<Done> Ledger::put(const Record& record, std::int64_t version, Durability 
   return change(record.id, line, std::move(text), durability);
 }
 
-Result<Done> Ledger::drop(const Id& id, std::int64_t version, Durability durability) {
-  return change(id, line_of_gone(version, id), nullptr, durability);
+Result<Done> Ledger::drop(const Id& id, std::int64_t version) {
+  return change(id, line_of_gone(version, id), nullptr, Durability::kNow);
 }
 
 // What fails here was not acknowledged: its line, if it is on disk after all, is as a write whose
@@ -241,10 +241,10 @@ void Ledger::run(const std::stop_token& stop) {
 
 Result<Done> Ledger::close() {
   thread_ = {};
-  CHECK_OK(settle());
   std::lock_guard turn(settling_);
-  CHECK_OK(sync_files());
-  return journal_.drop_all();
+  CHECK_OK(settle_in_turn());
+  journal_.end_newest();
+  return trim();  // Never the file of a change that came meanwhile: it has a mark.
 }
 
 }  // namespace manifests

@@ -36,8 +36,9 @@ class Ledger {
 
   // The record is this from now on. Versions grow from change to change of an object.
   base::Result<base::Done> put(const Record& record, std::int64_t version, Durability durability);
-  // There is none any more.
-  base::Result<base::Done> drop(const Id& id, std::int64_t version, Durability durability);
+  // There is none any more. Durable when it returns: no file is left that could be newer than what
+  // the journal told before.
+  base::Result<base::Done> drop(const Id& id, std::int64_t version);
 
   // The last change of this one outlives a power loss when it returns.
   base::Result<base::Done> sync(const Id& id);

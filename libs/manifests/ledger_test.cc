@@ -96,7 +96,7 @@ TEST_F(LedgerTest, RemembersTheLastOfEveryRecordWithoutBeingClosed) {
   ASSERT_TRUE(put("b", 2, kSoon));
   ASSERT_TRUE(put("a", 3, kSoon));
   ASSERT_TRUE(put("c", 4));
-  ASSERT_TRUE(ledger_->drop(record("c", 4).id, 5, kSoon));
+  ASSERT_TRUE(ledger_->drop(record("c", 4).id, 5));
   crash();
   EXPECT_EQ(versions_, (Versions{{"a", 3}, {"b", 2}}));
   EXPECT_EQ(last_version_, 5);
@@ -301,6 +301,23 @@ TEST_F(LedgerTest, WritesARecordAnewWhoseFileCouldNotBeSynced) {
   EXPECT_EQ(versions_, (Versions{{"a", 1}, {"b", 2}, {"c", 3}}));
 }
 
+TEST_F(LedgerTest, MakesFoldersWhoseNamesOutliveAPowerLoss) {
+  const fs::path outer = folder_ / "outer";
+  std::vector<fs::path> synced;
+  Refusal refusal{Disk::Step::kSync, "outer", 1};
+  gate_ = [&](const fs::path& path, Disk::Step step) -> Result<Done> {
+    if (step == Disk::Step::kSync) synced.push_back(path);
+    return refusal(path, step);
+  };
+  EXPECT_FALSE(disk_.make_folders(outer / "inner"));
+  EXPECT_FALSE(fs::exists(outer / "inner")) << "the next try would take it for durable";
+  synced.clear();
+  EXPECT_TRUE(disk_.make_folders(outer / "inner"));
+  EXPECT_THAT(synced, ElementsAre(outer));
+  EXPECT_TRUE(disk_.make_folders(outer / "inner"));
+  EXPECT_THAT(synced, SizeIs(1)) << "it is there already";
+}
+
 // ---- Bounds ----------------------------------------------------------------------------------
 
 TEST_F(LedgerTest, LeavesNoMoreJournalThanItMust) {
@@ -427,6 +444,31 @@ TEST_F(LedgerTest, ClosesWhileItIsAtWork) {
   ASSERT_TRUE(ledger_->close());
   EXPECT_THAT(journal_files(), IsEmpty());
   EXPECT_THAT(*read_records(layout_, Kind::kSandbox), SizeIs(100));
+}
+
+TEST_F(LedgerTest, KeepsAChangeThatComesWhileItCloses) {
+  const auto me = std::this_thread::get_id();
+  for (const auto step : {Disk::Step::kLoose, Disk::Step::kSync}) {
+    const auto version = last_version_;
+    bool late = false;
+    gate_ = [&](const fs::path& path, Disk::Step now) -> Result<Done> {
+      if (path.filename() != "early.json") return Done{};
+      if (std::this_thread::get_id() != me)
+        return base::error(ErrorCode::kUnavailable, "whoever closes it writes it");
+      if (now != step || late) return Done{};
+      late = true;
+      return put("late", version + 2);
+    };
+    ledger_->start();
+    ASSERT_TRUE(put("early", version + 1));
+    ASSERT_TRUE(ledger_->close());
+    ASSERT_TRUE(late);
+    gate_ = {};
+    crash();
+    EXPECT_EQ(versions_, (Versions{{"early", version + 1}, {"late", version + 2}}));
+    ASSERT_TRUE(ledger_->drop(record("late", 0).id, version + 3));
+    last_version_ = version + 3;
+  }
 }
 
 }  // namespace

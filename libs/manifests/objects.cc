@@ -22,7 +22,7 @@ Result<Done> Objects::load() {
   for (const auto& [id, record] : all()) {
     if (!record->deleting() || held(*record)) continue;
     std::lock_guard turn(turn_of(id));
-    CHECK_OK(finish(*record, Durability::kNow));
+    CHECK_OK(finish(*record));
   }
   return Done{};
 }
@@ -76,7 +76,7 @@ Result<Record> Objects::change(const Id& id, const Change& wanted, Durability du
       metadata.resource_version = std::to_string(++last_version_);
     });
     gone = next->deleting() && !held(*next);
-    auto kept = gone ? finish(*std::move(next), durability) : keep(*std::move(next), durability);
+    auto kept = gone ? finish(*std::move(next)) : keep(*std::move(next), durability);
     if (!kept) return kept.error();
     changed = *std::move(kept);
   }
@@ -92,21 +92,21 @@ Result<Record> Objects::keep(Record record, Durability durability) {
 }
 
 // The object goes; where its document is to be passed over, a tombstone takes its place.
-Result<Record> Objects::finish(Record record, Durability durability) {
+Result<Record> Objects::finish(Record record) {
   if (before_gone_) CHECK_OK(before_gone_(record));
   if (record.passed_over) {
     Record tombstone = record;
     tombstone.sandbox.reset();
     tombstone.provider.reset();
-    CHECK_OK(keep(std::move(tombstone), durability));
+    CHECK_OK(keep(std::move(tombstone), Durability::kNow));
     return record;
   }
-  CHECK_OK(remove(record.id, durability));
+  CHECK_OK(remove(record.id));
   return record;
 }
 
-Result<Done> Objects::remove(const Id& id, Durability durability) {
-  CHECK_OK(ledger_.drop(id, ++last_version_, durability));
+Result<Done> Objects::remove(const Id& id) {
+  CHECK_OK(ledger_.drop(id, ++last_version_));
   install(id, nullptr);
   return Done{};
 }
@@ -129,7 +129,7 @@ Result<Done> Objects::drop_tombstone(const Id& id) {
     std::lock_guard turn(turn_of(id));
     const auto current = find(id);
     if (!current || !current->tombstone()) return Done{};
-    CHECK_OK(remove(id, Durability::kNow));
+    CHECK_OK(remove(id));
   }
   notify(id);
   return Done{};

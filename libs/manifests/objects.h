@@ -49,8 +49,8 @@ class Objects {
  private:
   bool held(const Record& record) const;
   base::Result<Record> keep(Record record, Durability durability);
-  base::Result<Record> finish(Record record, Durability durability);
-  base::Result<base::Done> remove(const Id& id, Durability durability);
+  base::Result<Record> finish(Record record);
+  base::Result<base::Done> remove(const Id& id);
   void install(const Id& id, std::shared_ptr<const Record> record);
   void notify(const Id& id) const;
   base::Result<base::Done> finish_providers();
