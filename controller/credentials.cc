@@ -1,5 +1,6 @@
 #include "controller/credentials.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "libs/base/files.h"
@@ -9,6 +10,17 @@ namespace controller {
 namespace {
 
 constexpr std::size_t kKeyBytesMax = 4096;
+
+// Where a pipe or a terminal stands, whoever reads waits for whoever writes, and for ever.
+base::Result<std::string> read_key_file(const std::filesystem::path& path) {
+  std::error_code failed;
+  const auto found = std::filesystem::status(path, failed);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found))
+    return base::error(base::ErrorCode::kInvalid, path.string(),
+                       " is not a regular file; put the API key in one, as it is read again for "
+                       "each use");
+  return base::read_file(path, kKeyBytesMax);
+}
 
 }  // namespace
 
@@ -35,7 +47,7 @@ base::Result<std::string> Credentials::api_key(api::ResourceStore& store, const 
   for (const std::string& candidate : {name, std::string()}) {
     const auto file = files_.find(candidate);
     if (file == files_.end()) continue;
-    TRY(const std::string content, base::read_file(file->second, kKeyBytesMax));
+    TRY(const std::string content, read_key_file(file->second));
     const std::string key(base::trim(content));
     if (!key.empty()) return key;
     return base::error(base::ErrorCode::kInvalid, file->second, " holds no API key");

@@ -1,6 +1,7 @@
 #include "controller/credentials.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -53,6 +54,20 @@ TEST_F(CredentialsTest, TakesTheMostSpecificSource) {
   EXPECT_EQ(*key_of("one", {all, own}, "of-environment"), "of-one");
   EXPECT_EQ(*key_of("two", {all, own}, "of-environment"), "of-all");
   EXPECT_EQ(*key_of("two", {own}, "of-environment"), "of-environment");
+}
+
+TEST_F(CredentialsTest, DoesNotWaitForWhoeverWritesToAPipe) {
+  const auto pipe = folder_.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& file :
+       {pipe.string(), std::string("/dev/zero"), folder_.path().string()}) {
+    const auto key = key_of("one", {file}, "of-environment");
+    ASSERT_FALSE(key) << file;
+    EXPECT_EQ(key.error().message,
+              file +
+                  " is not a regular file; put the API key in one, as it is read again for each "
+                  "use");
+  }
 }
 
 TEST_F(CredentialsTest, ReadsAKeyAgainForEachUse) {
