@@ -18,9 +18,11 @@
 #include "controller/metrics.h"
 #include "controller/options.h"
 #include "controller/prepare/sandbox_reach.h"
+#include "controller/probe.h"
 #include "controller/serve.h"
 #include "controller/transports.h"
 #include "libs/base/log.h"
+#include "libs/net/curl_transport.h"
 
 using namespace controller;  // NOLINT: the program's own words.
 
@@ -89,6 +91,13 @@ base::Result<base::Done> run(const Options& options) {
   return home->close();
 }
 
+base::Result<base::Done> ask(const std::string& url) {
+  const auto transport = net::curl_transport({.user_agent = "sandfleet-controller", .proxy = ""});
+  TRY(const std::string words, probe(*transport, url));
+  base::log::info("it works", {{"url", url}, {"says", words}});
+  return base::Done{};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,7 +105,7 @@ int main(int argc, char** argv) {
   if (const auto exit_code = parse_options(argc, argv, options)) return *exit_code;
   base::log::configure(*base::log::parse_level(options.log_level),
                        *base::log::parse_format(options.log_format));
-  const auto ended = run(options);
+  const auto ended = options.probe.empty() ? run(options) : ask(options.probe);
   if (ended) return 0;
   base::log::error("cannot go on", {{"error", ended.error()}});
   return 1;

@@ -46,6 +46,9 @@ void declare(base::Flags& flags, Options& options) {
                {.at_least = 0, .at_most = 65'535});
   flags.text("--ready-file", options.ready_file,
              "written once the controller works, with its address as JSON");
+  flags.text("--probe", options.probe,
+             "ask the /readyz or /healthz of another controller at this URL whether it works, and "
+             "do nothing else");
   flags.number("--workers", options.workers, "threads that reconcile",
                {.at_least = 1, .at_most = 256});
   flags.number("--operations", options.operations,

@@ -28,6 +28,7 @@ struct Options {
   std::string metrics_address = "127.0.0.1";
   std::int64_t metrics_port = 0;
   std::string ready_file;
+  std::string probe;  // Ask this URL, and do nothing else.
   std::int64_t workers = 8;
   std::int64_t operations = 48;
   std::int64_t poll_seconds = 30;
