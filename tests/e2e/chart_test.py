@@ -57,6 +57,10 @@ def helm(verb, *arguments):
     return run("helm", "-n", SPACE, verb, "sandfleet", *arguments)
 
 
+def wait_ready(name):
+    kubectl("wait", "--for=condition=Ready", "--timeout=120s", name)
+
+
 def sandbox(name):
     return json.loads(kubectl("get", "sandboxes.sandfleet.dev", name, "-o", "json"))
 
