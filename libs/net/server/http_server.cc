@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <condition_variable>
@@ -84,6 +85,12 @@ std::string client_of(MHD_Connection* connection) {
           : static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(from)->sin_addr);
   ::inet_ntop(from->sa_family, address, text.data(), text.size());
   return text.data();
+}
+
+bool is_same_socket(int one, int other) {
+  struct stat first{}, second{};
+  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 MHD_Result send(MHD_Connection* connection, const ServedAnswer& answer) {
@@ -242,11 +249,14 @@ base::Result<MHD_Daemon*> HttpServer::State::serve() {
       seconds, MHD_OPTION_NOTIFY_COMPLETED, &State::on_completed, this,
       MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this, MHD_OPTION_THREAD_STACK_SIZE,
       std::size_t{1} << 20, MHD_OPTION_ARRAY, items.data(), MHD_OPTION_END);
-  if (started == nullptr)
-    return base::error(base::ErrorCode::kUnavailable, "cannot serve on ", options.address,
-                       options.identity ? ": its certificate or key does not fit" : "");
-  (void)own.release();
-  return started;
+  if (started != nullptr) {
+    (void)own.release();
+    return started;
+  }
+  // Some of its failures close the socket, and others do not; another may have the number since.
+  if (!is_same_socket(own.get(), listener.get())) (void)own.release();
+  return base::error(base::ErrorCode::kUnavailable, "cannot serve on ", options.address,
+                     options.identity ? ": its certificate or key does not fit" : "");
 }
 
 HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
