@@ -140,12 +140,22 @@ Result<Done> IdentityFolder::write_identity(const Identity& identity) {
 }
 
 Result<Done> IdentityFolder::rewrite() {
+  loose_ = doubtful_ = true;  // Unless it works.
   std::string lines;
   for (const auto& [id, birth] : births_) lines += line_of(id, &birth);
   CHECK_OK(disk_->write(journal(), lines, 0644));
   lines_ = births_.size();
   loose_ = doubtful_ = false;
   return Done{};
+}
+
+// Where that fails, a line may be there in part, and the next would be glued to it.
+Result<Done> IdentityFolder::append(const std::string& lines, std::size_t count) {
+  lines_ += count;
+  if (doubtful_ || lines_ > births_.size() + kSpareLinesMax) return rewrite();
+  auto appended = disk_->append(journal(), lines, 0644);
+  doubtful_ = !appended;
+  return appended;
 }
 
 Result<Done> IdentityFolder::add(const std::map<Id, Birth>& births) {
@@ -159,10 +169,8 @@ Result<Done> IdentityFolder::add(const std::map<Id, Birth>& births) {
     ++added;
   }
   if (added == 0) return Done{};
-  lines_ += added;
-  if (lines_ > births_.size() + kSpareLinesMax) return rewrite();
   loose_ = true;
-  return disk_->append(journal(), lines, 0644);
+  return append(lines, added);
 }
 
 Result<Done> IdentityFolder::sync() {
@@ -176,13 +184,11 @@ Result<Done> IdentityFolder::sync() {
 
 Result<Done> IdentityFolder::forget(const Id& id) {
   if (births_.erase(id) == 0) return Done{};
-  ++lines_;
-  if (lines_ > births_.size() + kSpareLinesMax) return rewrite();
-  return disk_->append(journal(), line_of(id, nullptr), 0644);
+  return append(line_of(id, nullptr), 1);
 }
 
 Result<Done> IdentityFolder::replace(const std::map<Id, Birth>& births) {
-  if (births == births_) return Done{};
+  if (births == births_ && !doubtful_) return Done{};
   births_ = births;
   return rewrite();
 }

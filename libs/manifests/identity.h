@@ -63,6 +63,7 @@ class IdentityFolder {
   explicit IdentityFolder(const Disk& disk) : disk_(&disk) {}
   std::filesystem::path journal() const { return folder_ / "uids.log"; }
   base::Result<base::Done> rewrite();
+  base::Result<base::Done> append(const std::string& lines, std::size_t count);
 
   const Disk* disk_;
   std::filesystem::path folder_;
@@ -71,7 +72,7 @@ class IdentityFolder {
   std::map<Id, Birth> births_;
   std::size_t lines_ = 0;
   bool loose_ = false;     // Something was added that is not synced.
-  bool doubtful_ = false;  // A sync failed: only writing the list anew helps.
+  bool doubtful_ = false;  // A write or a sync failed: only writing the list anew helps.
 };
 
 // Why a folder with this identity may not be used here as it is; empty when it may.
