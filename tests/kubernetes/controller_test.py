@@ -119,7 +119,7 @@ def test_who_is_asked_to_stop_finishes_and_hands_over_at_once():
 def test_shards_are_shared_and_taken_over():
     with cluster_world() as here:
         here.create(f"{GROUP}/sandboxproviders", {"metadata": {"name": "other"}, "spec": here.provider_spec()})
-        pair = [here.replica(name, "--lease-seconds", "6", "--shards", "2") for name in ("first", "second")]
+        pair = [here.replica(name, "--lease-seconds", "15", "--shards", "2") for name in ("first", "second")]
         for each in pair:
             each.start()
         here.wait_for("each has a shard", lambda: all(each.acts() for each in pair))
