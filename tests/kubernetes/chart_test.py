@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -51,8 +52,9 @@ REFUSED_WHERE_SERVED = [
 
 
 def helm(*arguments, kubeconfig="/dev/null"):
-    done = subprocess.run([tools() / "helm", *map(str, arguments)], capture_output=True, text=True, timeout=50,
-                          env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "KUBECONFIG": str(kubeconfig)})
+    with tempfile.TemporaryDirectory() as home:  # It keeps what it has discovered of a server there.
+        done = subprocess.run([tools() / "helm", *map(str, arguments)], capture_output=True, text=True, timeout=50,
+                              env={"PATH": os.environ["PATH"], "HOME": home, "KUBECONFIG": str(kubeconfig)})
     return done.returncode, done.stdout, done.stderr
 
 
