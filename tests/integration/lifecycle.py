@@ -400,7 +400,7 @@ def test_the_cli_pauses_resumes_and_terminates():
         assert (controller.manifests / "one.yaml").read_text().startswith("# kept\n")
         controller.cli("terminate", "one")
         wait_until("terminated", lambda: not provider.sandboxes())
-        assert controller.sandboxes()["one"]["spec"]["desiredState"] == "Terminated"
+        wait_until("its record follows", lambda: controller.sandboxes()["one"]["spec"]["desiredState"] == "Terminated")
         assert "one" in controller.cli("get", "sandboxes") and controller.cli("events")
 
 
