@@ -46,17 +46,17 @@ class Cluster(unittest.TestCase):
         return list(pathlib.Path("/sys/fs/cgroup").glob(f"*/sandfleet-cluster-{name}"))
 
     def test_ends_with_the_process_it_was_started_for_and_leaves_nothing(self):
-        with subprocess.Popen(["sleep", "infinity"]) as whom:
-            self.addCleanup(whom.kill)
-            self.start("--while", whom.pid)
-            again = cluster("start", self.folder)
-            self.assertEqual(again.returncode, 1)
-            self.assertIn("one runs in", again.stderr)
-            nodes = cluster("exec", self.folder, "kubectl", "get", "nodes", "-o", "name")
-            self.assertEqual(nodes.stdout, "node/node-1\n", nodes.stderr)
-            self.assertTrue(self.cgroups())
-            self.assertEqual(self.before, (links(), settings(), pathlib.Path("/proc/self/mountinfo").read_text()))
-            whom.kill()
+        whom = self.enterContext(subprocess.Popen(["sleep", "infinity"]))
+        self.addCleanup(whom.kill)
+        self.start("--while", whom.pid)
+        again = cluster("start", self.folder)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("one runs in", again.stderr)
+        nodes = cluster("exec", self.folder, "kubectl", "get", "nodes", "-o", "name")
+        self.assertEqual(nodes.stdout, "node/node-1\n", nodes.stderr)
+        self.assertTrue(self.cgroups())
+        self.assertEqual(self.before, (links(), settings(), pathlib.Path("/proc/self/mountinfo").read_text()))
+        whom.kill()
         world.wait_until("the cluster to go", lambda: not self.folder.exists() and not self.processes())
         self.assertEqual(self.cgroups(), [])
 
