@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "executor/admin/regular_file.h"
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
 
@@ -88,20 +89,14 @@ Result<std::optional<MarkerRecord>> record_in(std::string_view slot) {
 }
 
 Result<Marker> Marker::open(const std::filesystem::path& path, Disk disk) {
-  // Not through a link, and not waiting for the other end of a pipe that somebody put there.
+  TRY(RegularFile opened, open_regular_file("open the marker", path, O_RDWR));
   const auto file = std::make_shared<File>();
-  file->fd =
-      base::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-  struct stat found{};
-  if (!file->fd || ::fstat(file->fd.get(), &found) != 0)
-    return base::errno_error("open the marker", path, errno);
-  if (!S_ISREG(found.st_mode))
-    return base::error(ErrorCode::kInvalid, path.string(), " is not a file");
+  file->fd = std::move(opened.fd);
   constexpr off_t kBytes = kSlots * kSlotBytes;
   // Written, so that its blocks are there: later writes then change nothing but what they hold.
-  if (found.st_size < kBytes) {
-    const std::string nothing(static_cast<std::size_t>(kBytes - found.st_size), '\0');
-    CHECK_OK(write_at(file->fd.get(), nothing, found.st_size, path));
+  if (opened.bytes < kBytes) {
+    const std::string nothing(static_cast<std::size_t>(kBytes - opened.bytes), '\0');
+    CHECK_OK(write_at(file->fd.get(), nothing, opened.bytes, path));
   }
   return Marker(path, std::move(disk), file);
 }

@@ -80,12 +80,6 @@ void set_time(ASN1_TIME* into, WallTime time) {
                           std::chrono::time_point_cast<std::chrono::system_clock::duration>(time)));
 }
 
-bool is_address(const std::string& name) {
-  std::array<unsigned char, sizeof(in6_addr)> parsed{};
-  return inet_pton(AF_INET, name.c_str(), parsed.data()) == 1 ||
-         inet_pton(AF_INET6, name.c_str(), parsed.data()) == 1;
-}
-
 bool is_dns_name(const std::string& name) {
   const auto fits = [](unsigned char c) {
     return std::isalnum(c) || c == '-' || c == '.' || c == '*';
@@ -98,7 +92,7 @@ bool is_dns_name(const std::string& name) {
 Result<std::string> alternative_names(const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) {
-    const bool address = is_address(name);
+    const bool address = is_ip_address(name);
     if (!address && !is_dns_name(name))
       return error(ErrorCode::kInvalid, "\"", name, "\" is neither a host name nor an IP address");
     text += (text.empty() ? "" : ",") + std::string(address ? "IP:" : "DNS:") + name;
@@ -183,6 +177,12 @@ std::vector<std::string> names_of(X509* certificate) {
 }
 
 }  // namespace
+
+bool is_ip_address(const std::string& name) {
+  std::array<unsigned char, sizeof(in6_addr)> parsed{};
+  return inet_pton(AF_INET, name.c_str(), parsed.data()) == 1 ||
+         inet_pton(AF_INET6, name.c_str(), parsed.data()) == 1;
+}
 
 Result<Certified> make_authority(const CertificateTerms& terms) {
   const Key key(EVP_EC_gen("P-256"));

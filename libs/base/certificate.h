@@ -9,6 +9,9 @@
 // X.509 certificates for servers of our own (RFC 5280), keys on P-256.
 namespace base {
 
+// Whether a server's name is an IPv4 or IPv6 address: certificates and TLS treat those apart.
+bool is_ip_address(const std::string& name);
+
 // A certificate and its key, in PEM. The key is secret.
 struct Certified {
   std::string certificate, key;

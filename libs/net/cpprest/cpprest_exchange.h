@@ -1,17 +1,16 @@
 #pragma once
 
-#include <arpa/inet.h>
 #include <cpprest/http_client.h>
 #include <poll.h>
 #include <pplx/threadpool.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "libs/base/certificate.h"
 #include "libs/net/exchange.h"
 
 // One request on cpprestsdk: the streams that carry its bytes, and what is seen of its connection.
@@ -251,26 +250,21 @@ struct Seat {
     return place;
   }
 
-  static bool is_address(const std::string& name) {
-    std::array<unsigned char, sizeof(in6_addr)> parsed;
-    return inet_pton(AF_INET, name.c_str(), parsed.data()) == 1 ||
-           inet_pton(AF_INET6, name.c_str(), parsed.data()) == 1;
-  }
-
   // The library asks for the name that it takes from the URL or the Host header, and checks that.
   static void on_state(const SSL* ssl, int where, int) {
     if ((where & SSL_CB_HANDSHAKE_START) == 0) return;
     const void* self = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), place_of_seat());
     const std::string& name = static_cast<const Seat*>(self)->server_name;
-    if (!is_address(name)) SSL_set_tlsext_host_name(const_cast<SSL*>(ssl), name.c_str());
+    if (!base::is_ip_address(name)) SSL_set_tlsext_host_name(const_cast<SSL*>(ssl), name.c_str());
   }
 
   static int verify(X509_STORE_CTX* asked, void* self) {
     const std::string& name = static_cast<Seat*>(self)->server_name;
     X509_STORE_CTX_set_verify_cb(asked, [](int good, X509_STORE_CTX*) { return good; });
     X509_VERIFY_PARAM* rules = X509_STORE_CTX_get0_param(asked);
-    const int set = is_address(name) ? X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str())
-                                     : X509_VERIFY_PARAM_set1_host(rules, name.data(), name.size());
+    const int set = base::is_ip_address(name)
+                        ? X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str())
+                        : X509_VERIFY_PARAM_set1_host(rules, name.data(), name.size());
     return set == 1 ? X509_verify_cert(asked) : 0;
   }
 
