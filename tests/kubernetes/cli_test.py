@@ -15,11 +15,9 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from control_plane import APPLY, YAML, ControlPlane, free_ports, world  # noqa: E402
+from control_plane import APPLY, DEFINITIONS, GROUP, YAML, ControlPlane, free_ports, world  # noqa: E402
 from wire import Wire  # noqa: E402
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-GROUP = "/apis/sandfleet.dev/v1alpha1"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 DONE, FAILED, USAGE, NOT_FOUND, REFUSED, TIMED_OUT = range(6)
 INSTALL = ("install the chart (helm install sandfleet charts/sandfleet), or the definitions alone "
