@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "libs/base/testing/temporary_folder.h"
+
 namespace local_e2b {
 namespace {
 
@@ -42,29 +44,32 @@ TEST(Blueprint, IsRefusedWhenAPartIsMissing) {
 }
 
 TEST(Blueprint, OverlaysAFolderOnceAndOnlyIfItIsThere) {
+  const base::TemporaryFolder place;
+  const std::string absent = place / "absent";
   Blueprint wanted = plan();
-  wanted.extra_lowers = {"/usr", "/nonexistent", "/usr/share"};
+  wanted.extra_lowers = {"/usr", absent, "/usr/share"};
   const auto overlays = overlays_of(wanted);
   EXPECT_EQ(overlays[kEtcLayer], (Overlay{"/state/etc/1", "etc"}));
   EXPECT_THAT(overlays, Contains(Overlay{"/usr", "usr"}).Times(1));
   EXPECT_THAT(overlays, Contains(Overlay{"/usr/share", "usr/share"}));
   EXPECT_EQ(std::count_if(overlays.begin(), overlays.end(),
-                          [](const Overlay& each) { return each.source == "/nonexistent"; }),
+                          [&](const Overlay& each) { return each.source == absent; }),
             0);
 }
 
 TEST(ExtraFolder, IsRefusedWhenItWouldShowTooMuch) {
   struct Case {
-    const char* lower;
+    std::string lower;
     const char* objection;  // Empty: allowed.
   };
+  const base::TemporaryFolder place;
   const Case kCases[] = {
       {"/usr/share", ""},
       {"/", "absolute path"},
       {"usr", "absolute path"},
       {"/usr/../etc", "absolute path"},
       {"/usr/", "absolute path"},
-      {"/nonexistent", "not a folder"},
+      {place / "absent", "not a folder"},
       {"/etc/passwd", "not a folder"},
       {"/etc", "has its own"},
       {"/proc", "has its own"},
