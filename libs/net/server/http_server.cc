@@ -245,6 +245,7 @@ base::Result<MHD_Daemon*> HttpServer::State::serve() {
   MHD_Daemon* started = MHD_start_daemon(
       flags, 0, nullptr, nullptr, &State::on_request, this, MHD_OPTION_LISTEN_SOCKET, own.get(),
       MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options.connections_max),
+      MHD_OPTION_PER_IP_CONNECTION_LIMIT, static_cast<unsigned>(options.connections_each_max),
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, options.head_bytes_max, MHD_OPTION_CONNECTION_TIMEOUT,
       seconds, MHD_OPTION_NOTIFY_COMPLETED, &State::on_completed, this,
       MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this, MHD_OPTION_THREAD_STACK_SIZE,
@@ -278,7 +279,8 @@ std::uint16_t HttpServer::port() const {
                                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
 }
 
-base::Result<base::Done> HttpServer::renew(const base::Certified& identity) {
+base::Result<base::Done> HttpServer::renew(const base::Certified& identity,
+                                           const std::stop_token& stop) {
   auto before = std::exchange(state_->options.identity, identity);
   const auto renewed = state_->serve();
   if (!renewed) {
@@ -289,7 +291,7 @@ base::Result<base::Done> HttpServer::renew(const base::Certified& identity) {
   const base::Fd unused(MHD_quiesce_daemon(old));
   const auto until = base::SystemClock().now() + state_->options.patience;
   while (MHD_get_daemon_info(old, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections > 0 &&
-         base::SystemClock().now() < until)
+         base::SystemClock().now() < until && !stop.stop_requested())
     std::this_thread::sleep_for(kLookAgain);
   MHD_stop_daemon(old);
   return base::Done{};

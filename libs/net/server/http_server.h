@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "libs/base/certificate.h"
@@ -35,6 +36,8 @@ struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6, a number.
   std::uint16_t port = 0;             // 0: any free one.
   std::size_t connections_max = 64;   // More are closed as they come.
+  // The same for those from one address; 0: it may have them all.
+  std::size_t connections_each_max = 0;
   std::size_t head_bytes_max = 16u << 10;
   std::size_t body_bytes_max = 64u << 10;
   // The longest that a connection may idle, take over sending its request, or over reading its
@@ -56,8 +59,9 @@ class HttpServer {
   std::uint16_t port() const;
 
   // From here on new connections see this certificate; no connection is refused on the way. Those
-  // that are open are served to their end, for the patience at most. Blocks until then.
-  base::Result<base::Done> renew(const base::Certified& identity);
+  // that are open are served to their end, for the patience at most and until `stop` is asked for;
+  // meanwhile they do not count against the bounds of the new ones. Blocks until then.
+  base::Result<base::Done> renew(const base::Certified& identity, const std::stop_token& stop = {});
 
  private:
   struct State;

@@ -44,11 +44,14 @@ using testing::StartsWith;
 // A bare client, so that a test may say what no HTTP library would.
 class Client {
  public:
-  explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit Client(std::uint16_t port, const char* from = "127.0.0.1")
+      : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
     const timeval limit{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    ::inet_pton(AF_INET, from, &address.sin_addr);
+    ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
@@ -239,6 +242,25 @@ TEST(HttpServer, ClosesConnectionsBeyondItsBoundAndRecovers) {
   }
 }
 
+TEST(HttpServer, ClosesConnectionsBeyondTheBoundOfOneAddressAndServesOthers) {
+  const auto server = started({.connections_each_max = 2}, three_routes());
+  const std::string keep = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+  {
+    Client first(server->port()), second(server->port());
+    ASSERT_TRUE(first.say(keep) && first.has_reply());
+    ASSERT_TRUE(second.say(keep) && second.has_reply());
+    Client third(server->port());
+    EXPECT_EQ(third.hear_all(), "");
+    EXPECT_TRUE(third.closed());
+    Client other(server->port(), "127.0.0.2");
+    EXPECT_TRUE(other.say(keep) && other.has_reply());
+  }
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (get(server->port(), "/healthz").empty()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  }
+}
+
 TEST(HttpServer, NamesTheAddressThatItCannotListenOn) {
   const auto server = started({}, three_routes());
   const auto taken = HttpServer::start({.port = server->port()}, three_routes());
@@ -323,6 +345,19 @@ TEST(HttpServer, RenewsItsCertificateWithoutRefusingAnybody) {
   newcomer.join();
   renewer.join();
   EXPECT_EQ(server->port(), port);
+}
+
+TEST(HttpServer, WaitsForNobodyWhenItIsStoppedWhileItRenews) {
+  const base::Certified trusted = authority();
+  const auto server =
+      started({.patience = 1h, .identity = identity_of(trusted, "one")}, three_routes());
+  Client idle(server->port());  // For all of the patience, if it may.
+  ASSERT_TRUE(idle.say("\x16"));
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_TRUE(server->renew(identity_of(trusted, "two"), stop.get_token()));
+  idle.hear_all();
+  EXPECT_TRUE(idle.closed());
 }
 
 TEST(HttpServer, RefusesACertificateThatDoesNotFit) {
