@@ -96,9 +96,10 @@ base::Result<bool> CertificateKeeper::put(const std::optional<Kept>& before,
                              {"type", "Opaque"},
                              {"data", data_of(material)}},
                             {}, stop);
-    Json secret = before->secret;
-    secret["data"] = data_of(material);
-    return client_.update(kube::kSecrets, std::move(secret), {}, {}, stop);
+    const api::Metadata seen = kube::identity_of(before->secret);
+    return client_.merge(kube::kSecrets, {settings_.space, settings_.secret},
+                         {{"data", data_of(material)}}, {seen.uid, seen.resource_version}, {},
+                         stop);
   }();
   if (written) return true;
   if (another_was_faster(written.error().reason)) return false;
@@ -107,8 +108,7 @@ base::Result<bool> CertificateKeeper::put(const std::optional<Kept>& before,
 
 base::Result<base::Done> CertificateKeeper::publish(const std::string& bundle,
                                                     std::stop_token stop) {
-  const api::Key key{settings_.space, std::string(kAttachAuthorityMap)};
-  const auto got = client_.get(kube::kConfigMaps, key, stop);
+  const auto got = client_.get(kube::kConfigMaps, {settings_.space, settings_.authorities}, stop);
   if (got) {
     const Json* data = base::object_at(*got, "data");
     if (data && base::text_at(*data, "ca.crt") == bundle) return base::Done{};
@@ -119,7 +119,7 @@ base::Result<base::Done> CertificateKeeper::publish(const std::string& bundle,
       client_.apply(kube::kConfigMaps,
                     {{"apiVersion", "v1"},
                      {"kind", "ConfigMap"},
-                     {"metadata", metadata_of(settings_.space, kAttachAuthorityMap)},
+                     {"metadata", metadata_of(settings_.space, settings_.authorities)},
                      {"data", {{"ca.crt", bundle}}}},
                     true, {}, stop);
   if (!written) return base::Error(written.error());

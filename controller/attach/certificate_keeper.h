@@ -11,14 +11,11 @@
 
 namespace controller {
 
-// The names under which the attach service's material is found.
-inline constexpr std::string_view kAttachSecret = "sandfleet-attach-tls";
-inline constexpr std::string_view kAttachAuthorityMap = "sandfleet-attach-ca";  // ca.crt, for all.
-
 struct KeeperSettings {
-  std::string space;                  // The controller's own namespace.
-  std::string secret{kAttachSecret};  // tls.crt, tls.key, ca.crt; ours has the authority too.
-  bool ours = true;                   // Made and rotated by us; else only read.
+  std::string space;        // The controller's own namespace.
+  std::string secret;       // tls.crt, tls.key, ca.crt; ours has the authority too.
+  std::string authorities;  // The ConfigMap for all who dial: ca.crt.
+  bool ours = true;         // Made and rotated by us; else only read.
   TlsTerms terms = {};
 };
 

@@ -25,7 +25,11 @@ class CertificateKeeperTest : public testing::Test {
   CertificateKeeper keeper(bool ours = true) {
     return {server_.client(),
             server_.clock(),
-            {.space = "sandfleet", .ours = ours, .terms = {.names = {"attach.svc"}}}};
+            {.space = "sandfleet",
+             .secret = "sandfleet-attach-tls",
+             .authorities = "sandfleet-attach-ca",
+             .ours = ours,
+             .terms = {.names = {"attach.svc"}}}};
   }
 
   Objects objects_;
@@ -70,6 +74,23 @@ TEST_F(CertificateKeeperTest, RenewsAndPublishesAgainWhatWasTakenAway) {
   ASSERT_TRUE(renewed) << renewed.error().message;
   EXPECT_NE(renewed->serving, made->serving);
   EXPECT_EQ(objects_.objects[kMapPath]["data"]["ca.crt"], renewed->bundle);
+}
+
+TEST_F(CertificateKeeperTest, RenewsNothingThatAnotherRenewedMeanwhile) {
+  auto one = keeper(), other = keeper();
+  ASSERT_TRUE(one.turn({}));
+  server_.clock().advance(std::chrono::hours(24 * 61));
+  std::optional<TlsMaterial> others;
+  objects_.before = [&](const net::Request&) {  // Between our look and our write.
+    objects_.before = [&](const net::Request& request) {
+      EXPECT_EQ(request.method, "PATCH");
+      others = *other.turn({});
+    };
+  };
+  const auto ours = one.turn({});
+  ASSERT_TRUE(ours) << ours.error().message;
+  ASSERT_TRUE(others);
+  EXPECT_EQ(*ours, *others);
 }
 
 TEST_F(CertificateKeeperTest, OnlyReadsWhatSomebodyElseKeeps) {

@@ -42,11 +42,20 @@ std::string bundle_of(const Certified& newest, const std::string& before, WallTi
   return bundle;
 }
 
-bool vouches_for(const std::string& bundle, const std::string& certificate) {
+// Of the serving certificate, or of the last of those that follow it, each the issuer of the one
+// before.
+bool vouches_for(const std::string& bundle, const std::string& chain) {
   const auto authorities = base::certificates_in(bundle);
-  return std::any_of(authorities.begin(), authorities.end(), [&](const std::string& authority) {
-    return base::is_issued_by(certificate, authority);
-  });
+  std::string issued;
+  for (const std::string& link : base::certificates_in(chain)) {
+    if (!issued.empty() && !base::is_issued_by(issued, link)) return false;
+    issued = link;
+    if (std::any_of(authorities.begin(), authorities.end(), [&](const std::string& authority) {
+          return base::is_issued_by(issued, authority);
+        }))
+      return true;
+  }
+  return false;
 }
 
 bool serving_is_due(const TlsMaterial& material, const TlsTerms& terms, WallTime now) {
@@ -88,7 +97,7 @@ base::Result<base::Done> is_usable(const TlsMaterial& material, WallTime now) {
     return base::error(base::ErrorCode::kInvalid, "the serving certificate is not valid now");
   if (!vouches_for(material.bundle, material.serving.certificate))
     return base::error(base::ErrorCode::kInvalid,
-                       "no authority of the bundle has issued the serving certificate");
+                       "no authority in ca.crt has issued the serving certificate in tls.crt");
   return base::Done{};
 }
 

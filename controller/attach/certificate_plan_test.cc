@@ -116,11 +116,68 @@ TEST_F(CertificatePlanTest, NeverLetsABundleGrowWithoutBound) {
   EXPECT_THAT(base::certificates_in(present.bundle), SizeIs(4));
 }
 
+// From another authority's hand: serving, the intermediate that issued it, and the root.
+constexpr const char* kLeaf = R"(-----BEGIN CERTIFICATE-----
+MIIBsDCCAVagAwIBAgIUQ1odm+yI0/tFhQvSeMVBBa9pEwowCgYIKoZIzj0EAwIw
+FzEVMBMGA1UEAwwMaW50ZXJtZWRpYXRlMCAXDTI2MTEzMDEyMDAwOVoYDzIxMjYx
+MTA2MTIwMDA5WjAPMQ0wCwYDVQQDDARsZWFmMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEODgnBMVABVIRvMuKLAa2hc4V817ICwoP/gbMC7N6wdTLw4FL2CSpsxxV
+TZ3i0ZKLgWfwtFnGJsm+OvWQnL9Mh6OBhTCBgjAJBgNVHRMEAjAAMA4GA1UdDwEB
+/wQEAwIHgDATBgNVHSUEDDAKBggrBgEFBQcDATAQBgNVHREECTAHggVhLnN2YzAd
+BgNVHQ4EFgQUCqQX/dMt+WzDqDtODg4j0pCMJU8wHwYDVR0jBBgwFoAUTESYD0BJ
+ZDsHPyxxeI/u8Bjew+4wCgYIKoZIzj0EAwIDSAAwRQIgFwdH3GpKHyUaSuOz6onv
+sFT8cpy2a2tcBb2tcVbCJRkCIQCPdEhVEFpeKuPb6n4obJPhXFbDP6ASVVUL6CFM
+HPAp5A==
+-----END CERTIFICATE-----
+)";
+constexpr const char* kLeafKey = R"(-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIKZMBg2G1+pb6P4YjCFRvo7E7imyuWvzI8DFDqUgyc92oAoGCCqGSM49
+AwEHoUQDQgAEODgnBMVABVIRvMuKLAa2hc4V817ICwoP/gbMC7N6wdTLw4FL2CSp
+sxxVTZ3i0ZKLgWfwtFnGJsm+OvWQnL9Mhw==
+-----END EC PRIVATE KEY-----
+)";
+constexpr const char* kIntermediate = R"(-----BEGIN CERTIFICATE-----
+MIIBjzCCATagAwIBAgIUMk41Um9atV9Ng1H8fXzqDV26YU4wCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEcm9vdDAgFw0yNjExMzAxMjAwMDlaGA8yMTI2MTEwNjEyMDAw
+OVowFzEVMBMGA1UEAwwMaW50ZXJtZWRpYXRlMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAERbBlA6IsN1hRRoXsTFXJ7bL6+ojJf1LMEPFH7HWefT8YY9z+es5CbIIq
+rvEtc593GRD4m3CzH4yTQKiD18GVsKNmMGQwEgYDVR0TAQH/BAgwBgEB/wIBADAO
+BgNVHQ8BAf8EBAMCAgQwHQYDVR0OBBYEFExEmA9ASWQ7Bz8scXiP7vAY3sPuMB8G
+A1UdIwQYMBaAFO4IUp3dbkY7T07oQB4uRY9sPPchMAoGCCqGSM49BAMCA0cAMEQC
+IDB2XTMOlMoWSUYwg85oe+LIvH27Pn9ME5jDdHoUIPCFAiAa5vV32VvbloRJnbe+
+QAF1U7QqeiPigbmuHvCI5Kagvg==
+-----END CERTIFICATE-----
+)";
+constexpr const char* kRoot = R"(-----BEGIN CERTIFICATE-----
+MIIBZDCCAQqgAwIBAgIULYyP7aUAUsvbMla6pZNbOXd7u0EwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEcm9vdDAgFw0yNjExMzAxMjAwMDlaGA8yMTI2MTEwNjEyMDAw
+OVowDzENMAsGA1UEAwwEcm9vdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABBO2
+lL9hddv4cRjBaKw8zs7YGByCYeWZ03giT9XnLEedYACYMb1CHDNggXgxS7g7IAY6
+ZJGmW4Qbe2ZdBXAJyO+jQjBAMA8GA1UdEwEB/wQFMAMBAf8wDgYDVR0PAQH/BAQD
+AgIEMB0GA1UdDgQWBBTuCFKd3W5GO09O6EAeLkWPbDz3ITAKBggqhkjOPQQDAgNI
+ADBFAiA/arsoRyJ9Xe6oMWa2IP2duhpWCrr7f7ICsdoTsBomLwIhAJ3m1rrtmQh3
+FzA8Nv7X1Cp/7qYc3/Lj9ma9DwTrxG2o
+-----END CERTIFICATE-----
+)";
+
+TEST_F(CertificatePlanTest, BelievesARootThroughTheChainBehindTheServingCertificate) {
+  const std::string leaf = kLeaf, intermediate = kIntermediate;
+  const auto usable = [&](const std::string& chain, const std::string& bundle) {
+    return bool(is_usable({.bundle = bundle, .serving = {chain, kLeafKey}}, kStart));
+  };
+  EXPECT_TRUE(usable(leaf + intermediate, kRoot));
+  EXPECT_TRUE(usable(leaf, intermediate));
+  EXPECT_FALSE(usable(leaf, kRoot)) << "clients cannot see who is between";
+  EXPECT_FALSE(usable(leaf + first_.authority.certificate + intermediate, kRoot));
+  EXPECT_FALSE(usable(leaf + intermediate, first_.bundle));
+  EXPECT_FALSE(usable(leaf + intermediate, ""));
+}
+
 TEST_F(CertificatePlanTest, SaysWhyItCannotBeUsed) {
   EXPECT_THAT(is_usable(first_, kStart + hours(301)).error().message, HasSubstr("not valid now"));
   TlsMaterial strange = first_;
   strange.bundle = next({}, kStart)->bundle;
-  EXPECT_THAT(is_usable(strange, kStart).error().message, HasSubstr("no authority of the bundle"));
+  EXPECT_THAT(is_usable(strange, kStart).error().message, HasSubstr("no authority in ca.crt"));
 }
 
 }  // namespace

@@ -6,17 +6,25 @@
 #include "libs/net/server/routes.h"
 
 namespace controller {
+namespace {
+
+constexpr std::size_t kHeadBytesMax = 2 * kHarnessTokenBytesMax;  // One token, and the rest.
+constexpr std::size_t kBodyBytesMax = 4u << 10;                   // Two names.
+
+}  // namespace
 
 Door::Door(AttachService& service, kube::Client& client, const base::Clock& clock,
-           DoorSettings settings)
+           metrics::Registry& registry, DoorSettings settings)
     : service_(service),
+      registry_(registry),
       settings_(std::move(settings)),
-      keeper_(client, clock, settings_.certificates),
-      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+      keeper_(client, clock, settings_.certificates) {}
 
-Door::~Door() {
-  thread_.request_stop();
-  thread_.join();
+// What runs for a connection asks with the thread's token, and is waited for by the server's end.
+Door::~Door() { thread_.request_stop(); }
+
+void Door::open() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 std::uint16_t Door::port() const {
@@ -24,37 +32,57 @@ std::uint16_t Door::port() const {
   return server_ ? server_->port() : 0;
 }
 
+std::string Door::trouble() const {
+  std::lock_guard lock(mutex_);
+  return server_ ? "" : "the attach service: " + trouble_;
+}
+
 void Door::run(const std::stop_token& stop) {
   std::mutex asleep;
   std::condition_variable_any woken;
   while (!stop.stop_requested()) {
     const auto turned = turn(stop);
-    if (!turned && !stop.stop_requested())
-      base::log::warn(port() ? "the attach service keeps its certificate"
-                             : "the attach service cannot open yet",
-                      {{"error", turned.error()}});
+    if (!stop.stop_requested()) note(turned);
     std::unique_lock lock(asleep);
     woken.wait_for(lock, stop, turned ? settings_.look : settings_.look_while_closed,
                    [] { return false; });
   }
 }
 
+void Door::note(const base::Result<base::Done>& turned) {
+  if (turned) return;
+  base::log::warn(
+      port() ? "the attach service keeps its certificate" : "the attach service cannot open yet",
+      {{"error", turned.error()}});
+  std::lock_guard lock(mutex_);
+  trouble_ = turned.error().message;
+}
+
 base::Result<base::Done> Door::turn(const std::stop_token& stop) {
   TRY(const TlsMaterial material, keeper_.turn(stop));
   if (material.serving == served_) return base::Done{};
-  CHECK_OK(serve(material.serving));
+  CHECK_OK(serve(material.serving, stop));
   served_ = material.serving;
+  TRY(const auto facts, base::facts_of(served_));
+  registry_.gauge("sandfleet_attach_certificate_expiry_timestamp_seconds")
+      .set(std::chrono::duration<double>(facts.not_after.time_since_epoch()).count());
   return base::Done{};
 }
 
-base::Result<base::Done> Door::serve(const base::Certified& identity) {
-  if (port()) return server_->renew(identity);  // No other thread replaces the server.
+base::Result<base::Done> Door::serve(const base::Certified& identity, const std::stop_token& stop) {
+  if (port()) return server_->renew(identity, stop);  // No other thread replaces the server.
   TRY(auto server,
-      net::HttpServer::start(
-          {.address = settings_.address, .port = settings_.port, .identity = identity},
-          net::route({{"POST", std::string(kAttachPath), [this](const net::ServedRequest& request) {
-                         return service_.answer(request);
-                       }}})));
+      net::HttpServer::start({.address = settings_.address,
+                              .port = settings_.port,
+                              .connections_max = settings_.connections_max,
+                              .connections_each_max = settings_.connections_each_max,
+                              .head_bytes_max = kHeadBytesMax,
+                              .body_bytes_max = kBodyBytesMax,
+                              .identity = identity},
+                             net::route({{"POST", std::string(kAttachPath),
+                                          [this, stop](const net::ServedRequest& request) {
+                                            return service_.answer(request, stop);
+                                          }}})));
   base::log::info("the attach service is open",
                   {{"address", settings_.address}, {"port", server->port()}});
   std::lock_guard lock(mutex_);

@@ -1,5 +1,7 @@
 #include "controller/attach/service.h"
 
+#include <utility>
+
 #include "libs/base/json.h"
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
@@ -16,6 +18,9 @@ constexpr std::size_t kWaysMax = 8'192;
 constexpr base::Seconds kWayRemembered{60};
 constexpr std::string_view kBearer = "Bearer ";
 constexpr std::size_t kNameBytesMax = 253;  // Of any object.
+constexpr base::Seconds kAskAgain{1};       // Whoever did not answer may then.
+// Of lines about refusals: anybody can cause those. The metric counts all.
+constexpr base::Rate kRefusalsTold{100, base::Milliseconds(100)};
 
 NoEntry reason_of(ErrorCode code) {
   switch (code) {
@@ -33,7 +38,16 @@ NoEntry reason_of(ErrorCode code) {
 }
 
 Refused refused(const base::Error& error) {
-  return {reason_of(error.code), error.message, error.retry_after};
+  Refused refused{reason_of(error.code), error.message, error.retry_after};
+  if (refused.reason == NoEntry::kUnavailable && !refused.retry_after)
+    refused.retry_after = kAskAgain;
+  return refused;
+}
+
+// The caller's own right is not in question.
+Refused unavailable(base::Error error) {
+  error.code = ErrorCode::kUnavailable;
+  return refused(error);
 }
 
 std::string token_of(const net::ServedRequest& request) {
@@ -77,35 +91,42 @@ AttachService::AttachService(Parts parts, std::string fleet_key, WayTo way_to)
     : parts_(parts),
       fleet_key_(std::move(fleet_key)),
       way_to_(std::move(way_to)),
-      ways_(kWaysMax) {}
+      ways_(kWaysMax),
+      refusals_told_(kRefusalsTold, parts.clock.now()) {}
 
-net::ServedAnswer AttachService::answer(const net::ServedRequest& request) {
-  const Outcome outcome = attend(request);
+net::ServedAnswer AttachService::answer(const net::ServedRequest& request,
+                                        const std::stop_token& stop) {
+  const base::Moment begun = parts_.clock.now();
+  const Outcome outcome = attend(request, stop);
+  parts_.registry.histogram("sandfleet_attach_request_duration_seconds")
+      .observe(std::chrono::duration<double>(parts_.clock.now() - begun).count());
   note(request, outcome);
   if (const auto* given = std::get_if<Json>(&outcome.reply)) return json(200, *given);
   return answer_of(std::get<Refused>(outcome.reply));
 }
 
-AttachService::Outcome AttachService::attend(const net::ServedRequest& request) {
+AttachService::Outcome AttachService::attend(const net::ServedRequest& request,
+                                             const std::stop_token& stop) {
   const auto key = sandbox_asked(request.body);
   if (!key) return {{}, {}, refused(key.error())};
-  const auto caller = parts_.access.admit(request.client, token_of(request), *key, {});
+  const auto caller = parts_.access.admit(request.client, token_of(request), *key, stop);
   if (!caller) return {{}, *key, refused(caller.error())};
   const auto sandbox = parts_.store.find_sandbox(*key);
   const auto verdict = judge(sandbox.get(), *key);
   if (const auto* refusal = std::get_if<Refused>(&verdict)) return {caller->name, *key, *refusal};
-  auto way = way_to(*sandbox);
-  if (!way) return {caller->name, *key, refused({ErrorCode::kUnavailable, way.error().message})};
+  auto way = way_to(*sandbox, stop);
+  if (!way) return {caller->name, *key, unavailable(way.error())};
   return {caller->name, *key, reply_of({*sandbox, caller->name, *std::move(way)})};
 }
 
-base::Result<envd::Route> AttachService::way_to(const api::Sandbox& sandbox) {
+base::Result<envd::Route> AttachService::way_to(const api::Sandbox& sandbox,
+                                                const std::stop_token& stop) {
   const Run run{sandbox.metadata.uid, sandbox.status.epoch, sandbox.status.run};
   {
     std::lock_guard lock(mutex_);
     if (auto known = ways_.find(run, parts_.clock.now())) return *std::move(known);
   }
-  TRY(auto way, way_to_(sandbox, {}));
+  TRY(auto way, way_to_(sandbox, stop));
   std::lock_guard lock(mutex_);
   ways_.put(run, way, parts_.clock.now() + kWayRemembered);
   return way;
@@ -138,13 +159,23 @@ Json AttachService::reply_of(const Attached& attached) const {
 
 void AttachService::note(const net::ServedRequest& request, const Outcome& outcome) {
   const auto* refusal = std::get_if<Refused>(&outcome.reply);
-  const std::string result(refusal ? to_word(refusal->reason) : "Attached");
-  parts_.registry.counter("sandfleet_attach_requests_total", {result}).add();
+  const std::string word(refusal ? to_word(refusal->reason) : "Attached");
+  parts_.registry.counter("sandfleet_attach_requests_total", {word}).add();
+  std::int64_t untold = 0;
+  if (refusal) {
+    std::lock_guard lock(mutex_);
+    if (!refusals_told_.take(parts_.clock.now())) {
+      ++refusals_untold_;
+      return;
+    }
+    untold = std::exchange(refusals_untold_, 0);
+  }
   base::log::info("attach", {{"sandbox", base::on_one_line(api::to_text(outcome.sandbox))},
                              {"caller", base::on_one_line(outcome.caller)},
                              {"client", request.client},
-                             {"result", result},
-                             {"why", refusal ? base::on_one_line(refusal->message) : ""}});
+                             {"outcome", word},
+                             {"why", refusal ? base::on_one_line(refusal->message) : ""},
+                             {"refusals_untold", untold}});
 }
 
 }  // namespace controller

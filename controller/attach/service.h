@@ -9,6 +9,7 @@
 #include "controller/attach/access.h"
 #include "controller/attach/admission.h"
 #include "libs/api/resource_store.h"
+#include "libs/base/token_bucket.h"
 #include "libs/envd/sandbox.h"
 #include "libs/metrics/registry.h"
 #include "libs/net/server/http_server.h"
@@ -26,10 +27,11 @@ inline constexpr std::string_view kAttachPath = "/v1/attach";
 //   200 {"namespace", "name", "uid", "epoch", "incarnation", "run", "sandboxID", "endpoint":
 //   {"url",
 //        "headers": {}}, "token", "expires"}
-//   else {"reason": <NoEntry>, "message"}, with Retry-After where asking again may help
+//   else {"reason": <NoEntry>, "message"}, with Retry-After where asking again will help
 //
 // Access is judged before existence, so that nobody learns the names of what they may not open.
-// Every decision is logged, and nothing of a token is. Safe to ask from many threads.
+// Every grant is logged, and every refusal as long as they are not a flood; nothing of a token is.
+// Safe to ask from many threads.
 class AttachService {
  public:
   // Where the executor of a Sandbox is reached, with the headers that every request there carries.
@@ -43,7 +45,8 @@ class AttachService {
   };
   AttachService(Parts parts, std::string fleet_key, WayTo way_to);
 
-  net::ServedAnswer answer(const net::ServedRequest& request);
+  // `stop` cuts whatever it has to ask elsewhere.
+  net::ServedAnswer answer(const net::ServedRequest& request, const std::stop_token& stop = {});
 
  private:
   struct Attached {
@@ -57,8 +60,8 @@ class AttachService {
     std::variant<base::Json, Refused> reply;
   };
 
-  Outcome attend(const net::ServedRequest& request);
-  base::Result<envd::Route> way_to(const api::Sandbox& sandbox);
+  Outcome attend(const net::ServedRequest& request, const std::stop_token& stop);
+  base::Result<envd::Route> way_to(const api::Sandbox& sandbox, const std::stop_token& stop);
   base::Json reply_of(const Attached& attached) const;
   void note(const net::ServedRequest& request, const Outcome& outcome);
 
@@ -69,6 +72,8 @@ class AttachService {
   const WayTo way_to_;
   std::mutex mutex_;
   ExpiringMap<Run, envd::Route> ways_;
+  base::TokenBucket refusals_told_;
+  std::int64_t refusals_untold_ = 0;  // Since the last that was.
 };
 
 }  // namespace controller

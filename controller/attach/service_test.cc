@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "controller/attach/testing/scene.h"
 #include "libs/base/testing/fake_clock.h"
 #include "libs/base/time.h"
@@ -37,20 +39,19 @@ class AttachServiceTest : public testing::Test {
   OneSandbox store_;
   Bearer reviewer_;
   Access access_{reviewer_, clock_};
-  metrics::Registry registry_{{{metrics::Kind::kCounter,
-                                "sandfleet_attach_requests_total",
-                                "Requests for a way in, by what came of them.",
-                                {"result"}}}};
+  metrics::Registry registry_{attach_metrics()};
   int ways_asked_ = 0;
+  bool stopped_ = false;  // Whoever was asked for the way knows that nobody waits for it.
   std::optional<base::Error> no_way_;
-  AttachService service_{{store_, access_, clock_, registry_},
-                         kFleetKey,
-                         [this](const api::Sandbox&, std::stop_token) -> base::Result<envd::Route> {
-                           ++ways_asked_;
-                           if (no_way_) return *no_way_;
-                           return envd::Route{"https://24984-i1.example.dev",
-                                              {{"E2b-Traffic-Access-Token", "t"}}};
-                         }};
+  AttachService service_{
+      {store_, access_, clock_, registry_},
+      kFleetKey,
+      [this](const api::Sandbox&, std::stop_token stop) -> base::Result<envd::Route> {
+        ++ways_asked_;
+        stopped_ = stop.stop_requested();
+        if (no_way_) return *no_way_;
+        return envd::Route{"https://24984-i1.example.dev", {{"E2b-Traffic-Access-Token", "t"}}};
+      }};
 };
 
 constexpr const char* kBox = R"({"namespace":"team-a","name":"box"})";
@@ -118,8 +119,21 @@ TEST_F(AttachServiceTest, IsUnavailableWhereTheProviderIs) {
   no_way_ = base::Error{ErrorCode::kDenied, "the provider refuses our key"};
   const auto answer = post(kBox);
   EXPECT_EQ(answer.status, 503) << "the caller's right is not in question";
+  EXPECT_EQ(answer.retry_after, base::Seconds(1));
   no_way_.reset();
   EXPECT_EQ(post(kBox).status, 200) << "no failure is remembered";
+}
+
+TEST_F(AttachServiceTest, HandsOnThatItIsToStop) {
+  std::stop_source stop;
+  stop.request_stop();
+  service_.answer({.method = "POST",
+                   .path = std::string(kAttachPath),
+                   .body = kBox,
+                   .authorization = "Bearer c4n4ry"},
+                  stop.get_token());
+  EXPECT_TRUE(reviewer_.stopped);
+  EXPECT_TRUE(stopped_);
 }
 
 TEST_F(AttachServiceTest, TellsWhenToAskAgain) {
@@ -129,13 +143,30 @@ TEST_F(AttachServiceTest, TellsWhenToAskAgain) {
   EXPECT_EQ(answer.retry_after, base::Seconds(1));
 }
 
+TEST_F(AttachServiceTest, TellsEveryGrantAndNoFloodOfRefusals) {
+  const auto lines_of = [&](int count, const std::string& authorization) {
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < count; ++i) post(kBox, authorization);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto number_of = [](const std::string& log) {
+    return std::count(log.begin(), log.end(), '\n');
+  };
+  EXPECT_EQ(number_of(lines_of(150, "")), 100);
+  EXPECT_EQ(number_of(lines_of(150, "Bearer c4n4ry")), 150);
+  clock_.advance(base::Seconds(1));
+  EXPECT_THAT(lines_of(1, ""), HasSubstr("refusals_untold=50"));
+  EXPECT_THAT(lines_of(1, ""), HasSubstr("refusals_untold=0"));
+  EXPECT_EQ(registry_.counter("sandfleet_attach_requests_total", {"Denied"}).value(), 152);
+}
+
 TEST_F(AttachServiceTest, PrintsNoToken) {
   testing::internal::CaptureStderr();
   post(kBox);
   post(kBox, "Bearer c4n4ry-and-more");
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("caller=harness"));
-  EXPECT_THAT(log, HasSubstr("result=Denied"));
+  EXPECT_THAT(log, HasSubstr("outcome=Denied"));
   EXPECT_THAT(log, Not(HasSubstr("c4n4ry")));
   EXPECT_THAT(log, Not(HasSubstr("sf1.")));
   EXPECT_THAT(registry_.expose(), Not(HasSubstr("c4n4ry")));

@@ -29,7 +29,18 @@ std::string advice_on(const api::ProviderSpec& provider) {
          " and spec.data.routing " + std::string(api::to_word(provider.routing)) + ": check both";
 }
 
+envd::Route route_of(const api::ProviderSpec& provider, const e2b::Handle& handle, int port) {
+  const envd::DataPlane plane{provider.data_url, routing_of(provider.routing)};
+  return envd::route_to(envd::in_domain(plane, handle.domain), handle.id, port,
+                        port == envd::kEnvdPort ? handle.envd_access_token : std::nullopt,
+                        handle.traffic_access_token);
+}
+
 }  // namespace
+
+envd::Route route_to_executor(const api::ProviderSpec& provider, const e2b::Handle& handle) {
+  return route_of(provider, handle, wire::kExecutorPort);
+}
 
 SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
                            std::string fleet_key, ExecutorFile file)
@@ -37,13 +48,6 @@ SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
       clock_(clock),
       fleet_key_(std::move(fleet_key)),
       file_(std::move(file)) {}
-
-envd::Route SandboxReach::route_of(const Target& target, int port) const {
-  const envd::DataPlane plane{target.provider.data_url, routing_of(target.provider.routing)};
-  return envd::route_to(envd::in_domain(plane, target.handle.domain), target.handle.id, port,
-                        port == envd::kEnvdPort ? target.handle.envd_access_token : std::nullopt,
-                        target.handle.traffic_access_token);
-}
 
 HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& target) const {
   const wire::Claims claims{.kind = wire::TokenKind::kAdmin,
@@ -54,14 +58,14 @@ HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& 
                             .expires = clock_.wall() + kTokenLife};
   const std::string key =
       wire::derive_key(fleet_key_, wire::TokenKind::kAdmin, target.uid, target.epoch);
-  return {transport, route_of(target, wire::kExecutorPort), wire::sign(claims, key)};
+  return {transport, route_to_executor(target.provider, target.handle), wire::sign(claims, key)};
 }
 
 base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool replace,
                                                  const OnStep& on_step, std::stop_token stop) {
   const auto transport = transport_of_(target.provider);
   envd::Client sandbox(
-      *transport, clock_, route_of(target, envd::kEnvdPort),
+      *transport, clock_, route_of(target.provider, target.handle, envd::kEnvdPort),
       {.envd_version = target.handle.envd_version, .advice = advice_on(target.provider)});
   HttpExecutorDoor door = door_of(*transport, target);
   const auto key_of = [&](wire::TokenKind kind) {

@@ -11,6 +11,9 @@
 
 namespace controller {
 
+// Where the executor of one sandbox is reached, by whoever holds the sandbox's tokens.
+envd::Route route_to_executor(const api::ProviderSpec& provider, const e2b::Handle& handle);
+
 // Reaches into sandboxes through the provider's data plane.
 class SandboxReach final : public Reach {
  public:
@@ -27,7 +30,6 @@ class SandboxReach final : public Reach {
 
  private:
   HttpExecutorDoor door_of(net::Transport& transport, const Target& target) const;
-  envd::Route route_of(const Target& target, int port) const;
 
   const TransportOf transport_of_;
   const base::Clock& clock_;

@@ -48,14 +48,20 @@ void WayIn::keep(const std::string& provider, const api::Sandbox& owner, const e
                     {{"sandbox", api::to_text(owner.metadata.key)}, {"error", kept.error()}});
 }
 
+base::Result<e2b::Handle> WayIn::look(const api::Sandbox& owner, const std::string& id,
+                                      e2b::Cloud& cloud, std::stop_token stop) {
+  TRY(const auto told, cloud.handle(id, stop));
+  TRY(const auto kept, store_.kept_way_in(owner.metadata.uid));
+  e2b::Handle handle = told.value_or(e2b::Handle{.id = id});
+  if (kept && kept->sandbox_id == id) fill_in(handle, *kept);
+  return handle;
+}
+
 base::Result<e2b::Handle> WayIn::find(const std::string& provider, const api::Sandbox& owner,
                                       const std::string& id, bool anew, e2b::Cloud& cloud,
                                       std::stop_token stop) {
   if (!anew) {
-    TRY(const auto told, cloud.handle(id, stop));
-    TRY(const auto kept, store_.kept_way_in(owner.metadata.uid));
-    e2b::Handle handle = told.value_or(e2b::Handle{.id = id});
-    if (kept && kept->sandbox_id == id) fill_in(handle, *kept);
+    TRY(e2b::Handle handle, look(owner, id, cloud, stop));
     if (has_token(handle)) return handle;
   }
   TRY(auto connected, cloud.connect(id, owner.spec.keep_alive.timeout, stop));

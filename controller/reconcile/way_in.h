@@ -21,8 +21,13 @@ class WayIn {
   void keep(const std::string& provider, const api::Sandbox& owner, const e2b::Handle& handle,
             e2b::Cloud& cloud, std::stop_token stop);
 
-  // By GET, with what it lacks from the store. Where neither has a token, or with `anew`, by a
-  // connect, which tells all of them and only ever lengthens the lease.
+  // By GET, with what it lacks from the store; changes nothing, so anybody may, at any time. A
+  // token that nobody has told is missing: a sandbox may need none.
+  base::Result<e2b::Handle> look(const api::Sandbox& owner, const std::string& id,
+                                 e2b::Cloud& cloud, std::stop_token stop);
+
+  // The same; where there is no token, or with `anew`, by a connect, which tells all of them and
+  // only ever lengthens the lease.
   base::Result<e2b::Handle> find(const std::string& provider, const api::Sandbox& owner,
                                  const std::string& id, bool anew, e2b::Cloud& cloud,
                                  std::stop_token stop);

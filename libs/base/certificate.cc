@@ -92,10 +92,9 @@ bool is_dns_name(const std::string& name) {
 Result<std::string> alternative_names(const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) {
-    const bool address = is_ip_address(name);
-    if (!address && !is_dns_name(name))
+    if (!as_server_name(name))
       return error(ErrorCode::kInvalid, "\"", name, "\" is neither a host name nor an IP address");
-    text += (text.empty() ? "" : ",") + std::string(address ? "IP:" : "DNS:") + name;
+    text += (text.empty() ? "" : ",") + std::string(is_ip_address(name) ? "IP:" : "DNS:") + name;
   }
   return text;
 }
@@ -182,6 +181,15 @@ bool is_ip_address(const std::string& name) {
   std::array<unsigned char, sizeof(in6_addr)> parsed{};
   return inet_pton(AF_INET, name.c_str(), parsed.data()) == 1 ||
          inet_pton(AF_INET6, name.c_str(), parsed.data()) == 1;
+}
+
+std::optional<std::string> as_server_name(const std::string& name) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  in6_addr parsed{};
+  for (const int family : {AF_INET, AF_INET6})
+    if (inet_pton(family, name.c_str(), &parsed) == 1)
+      return inet_ntop(family, &parsed, text.data(), text.size());
+  return is_dns_name(name) ? std::optional(name) : std::nullopt;
 }
 
 Result<Certified> make_authority(const CertificateTerms& terms) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace base {
 
 // Whether a server's name is an IPv4 or IPv6 address: certificates and TLS treat those apart.
 bool is_ip_address(const std::string& name);
+// The same server's name as certificates have it; nothing: neither a DNS name nor an IP address.
+std::optional<std::string> as_server_name(const std::string& name);
 
 // A certificate and its key, in PEM. The key is secret.
 struct Certified {

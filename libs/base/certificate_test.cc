@@ -55,6 +55,16 @@ TEST(Certificate, IsNotMadeFromNonsense) {
         << name;
 }
 
+TEST(Certificate, HasNamesInTheFormThatWeCompare) {
+  EXPECT_EQ(as_server_name("*.a.svc"), "*.a.svc");
+  EXPECT_EQ(as_server_name("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(as_server_name("FD00:0::7"), "fd00::7");
+  EXPECT_EQ(as_server_name("a.svc:443"), std::nullopt);
+  EXPECT_EQ(as_server_name(""), std::nullopt);
+  const auto leaf = issue(authority(), {"attach", {"FD00:0::7"}, kStart, kEnd});
+  EXPECT_THAT(facts_of(*leaf)->names, ElementsAre("fd00::7"));
+}
+
 TEST(Certificate, IsReadWithItsKeyOnly) {
   const Certified one = authority(), other = authority();
   EXPECT_EQ(facts_of({one.certificate, other.key}).error().message,

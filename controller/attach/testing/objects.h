@@ -25,10 +25,9 @@ class Objects {
       if (objects.contains(own)) return status(409, "AlreadyExists");
       return put(own, object);
     }
-    if (request.method == "PUT" &&
-        object["metadata"]["resourceVersion"] != objects[path]["metadata"]["resourceVersion"])
-      return status(409, "Conflict");
-    return put(path, object);
+    return request.headers.find("Content-Type") == "application/merge-patch+json"
+               ? merge(path, object)
+               : put(path, object);  // An apply.
   }
 
   std::recursive_mutex mutex;
@@ -40,6 +39,14 @@ class Objects {
   net::Answer found(const std::string& path) {
     return objects.contains(path) ? net::answer(200, objects[path].dump())
                                   : status(404, "NotFound");
+  }
+  net::Answer merge(const std::string& path, const base::Json& change) {
+    const auto found = objects.find(path);
+    if (found == objects.end()) return status(404, "NotFound");
+    base::Json object = found->second;
+    object.merge_patch(change);
+    if (object["metadata"] != found->second["metadata"]) return status(409, "Conflict");
+    return put(path, object);
   }
   net::Answer put(const std::string& path, base::Json object) {
     object["metadata"]["resourceVersion"] = std::to_string(++writes);

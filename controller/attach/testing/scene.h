@@ -1,13 +1,23 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "controller/attach/reviewer.h"
 #include "libs/api/reasons.h"
 #include "libs/api/resource_store.h"
+#include "libs/metrics/definition.h"
 
 namespace controller {
+
+// What the service and its door count.
+inline metrics::Table attach_metrics() {
+  using metrics::Kind;
+  return {{Kind::kCounter, "sandfleet_attach_requests_total", "By outcome.", {"outcome"}},
+          {Kind::kHistogram, "sandfleet_attach_request_duration_seconds", "How long.", {}, {1}},
+          {Kind::kGauge, "sandfleet_attach_certificate_expiry_timestamp_seconds", "When."}};
+}
 
 inline const std::string kFleetKey(32, 'k');
 
@@ -25,6 +35,7 @@ class OneSandbox final : public api::ResourceStore {
                        {std::string(api::condition::kReady), "True", "Ready", ""});
   }
   api::Sandbox sandbox;
+  std::optional<WayIn> kept;
 
   std::shared_ptr<const api::Sandbox> find_sandbox(const api::Key& key) const override {
     return key == sandbox.metadata.key ? std::make_shared<api::Sandbox>(sandbox) : nullptr;
@@ -71,7 +82,7 @@ class OneSandbox final : public api::ResourceStore {
   base::Result<base::Done> keep_way_in(const api::Key&, const std::string&, const WayIn&) override {
     return no();
   }
-  base::Result<std::optional<WayIn>> kept_way_in(const std::string&) override { return no(); }
+  base::Result<std::optional<WayIn>> kept_way_in(const std::string&) override { return kept; }
   void on_sandbox_change(std::function<void(const api::Key&)>) override {}
   void on_provider_change(std::function<void(const std::string&)>) override {}
   std::string fleet_id() const override { return "fleet"; }
@@ -82,7 +93,10 @@ class OneSandbox final : public api::ResourceStore {
 };
 
 struct Bearer final : Reviewer {
-  base::Result<Caller> identify(const std::string& token, std::stop_token) override {
+  std::atomic<bool> stopped = false;  // When it was last asked.
+
+  base::Result<Caller> identify(const std::string& token, std::stop_token stop) override {
+    stopped = stop.stop_requested();
     if (token == "away")
       return base::Error{base::ErrorCode::kUnavailable, "the API server is away"};
     if (token != "c4n4ry") return base::Error{base::ErrorCode::kDenied, "the token is not valid"};
