@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <set>
 
 #include "controller/cluster/cluster_store.h"
 #include "controller/cluster/provider_keys.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr base::Milliseconds kSyncPatience{60'000};  // A mirror of 100,000 objects takes some.
 constexpr base::Milliseconds kReadKeysEvery{15'000};
+constexpr base::Milliseconds kReviewPatience{10'000};  // Somebody waits for it.
 
 std::string host_name() {
   std::array<char, 256> name = {};
@@ -48,25 +50,47 @@ kube::ConnectionSettings connection_settings(const Options& options, metrics::Re
               }};
 }
 
-// The ways to one API server; leases have a client of their own, which is not patient.
+// What clients dial is in the certificate in a settled order, so that replicas agree on it.
+base::Result<DoorSettings> door_settings(const Options& options, const std::string& own_space) {
+  TRY(const Listening at,
+      listening_at("--attach-address", options.attach_address, options.attach_port));
+  std::set<std::string> names;
+  for (const std::string& name : options.attach_names)
+    names.insert(base::as_server_name(name).value_or(name));
+  const bool ours = options.attach_secret.empty();
+  return DoorSettings{
+      .address = at.host,
+      .port = at.port,
+      .certificates = {.space = own_space,
+                       .secret = ours ? options.release + "-attach-tls" : options.attach_secret,
+                       .authorities = options.release + "-attach-ca",
+                       .ours = ours,
+                       .terms = {.names = {names.begin(), names.end()}}},
+      .look = base::Seconds(options.attach_look_seconds)};
+}
+
+// The ways to one API server; leases and reviews have clients of their own, which are not patient.
 struct Server {
   Server(kube::Config config, const Options& options, const Home::Parts& parts)
       : own_space(options.own_namespace.empty() ? config.space : options.own_namespace),
         connection(std::move(config), parts.clock, connection_settings(options, parts.registry)),
         client(connection),
         for_leases(connection,
-                   {.timeout = base::Milliseconds(base::Seconds(options.lease_seconds)) / 3}) {}
+                   {.timeout = base::Milliseconds(base::Seconds(options.lease_seconds)) / 3}),
+        for_attach(connection, {.timeout = kReviewPatience}) {}
 
   const std::string own_space;
   kube::Connection connection;
-  kube::Client client, for_leases;
+  kube::Client client, for_leases, for_attach;
 };
 
 class ClusterHome final : public Home {
  public:
+  // Without `door`, nobody attaches.
   ClusterHome(std::unique_ptr<Server> server, std::string fleet_id, const Options& options,
-              const Parts& parts)
+              std::optional<DoorSettings> door, const Parts& parts)
       : parts_(parts),
+        door_(std::move(door)),
         identity_(host_name() + "_" + base::random_hex(4)),
         server_(std::move(server)),
         store_(server_->client, parts.clock,
@@ -97,6 +121,13 @@ class ClusterHome final : public Home {
   base::Result<std::string> api_key(const api::SandboxProvider& provider) override {
     return keys_.api_key(provider);
   }
+  std::unique_ptr<Entrance> entrance(const std::string& fleet_key,
+                                     AttachService::WayTo way_to) override {
+    if (!door_) return nullptr;
+    return std::make_unique<Entrance>(
+        Entrance::Parts{server_->for_attach, store_, parts_.clock, parts_.registry}, fleet_key,
+        std::move(way_to), *door_);
+  }
   base::Result<base::Done> start() override {
     CHECK_OK(store_.start(kSyncPatience, {}));
     keys_.start(kReadKeysEvery);
@@ -119,6 +150,7 @@ class ClusterHome final : public Home {
   }
 
   const Parts parts_;
+  const std::optional<DoorSettings> door_;
   const std::string identity_;
   const std::unique_ptr<Server> server_;
   ClusterStore store_;
@@ -133,12 +165,16 @@ base::Result<std::unique_ptr<Home>> open_cluster(const Options& options, const H
   base::log::info("working in a cluster",
                   {{"server", config.cluster.server}, {"as", config.source}});
   auto server = std::make_unique<Server>(std::move(config), options, parts);
+  std::optional<DoorSettings> door;
+  if (!options.attach_address.empty()) {
+    TRY(door, door_settings(options, server->own_space));
+  }
   std::string fleet_id = options.fleet_id;
   if (fleet_id.empty()) {
     TRY(fleet_id, fleet_id_of(server->client, server->own_space, options.release));
   }
-  return std::unique_ptr<Home>(
-      std::make_unique<ClusterHome>(std::move(server), std::move(fleet_id), options, parts));
+  return std::unique_ptr<Home>(std::make_unique<ClusterHome>(std::move(server), std::move(fleet_id),
+                                                             options, std::move(door), parts));
 }
 
 }  // namespace controller

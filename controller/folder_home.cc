@@ -20,6 +20,9 @@ class FolderHome final : public Home {
   base::Result<std::string> api_key(const api::SandboxProvider& provider) override {
     return parts_.credentials.api_key(*store_, kSecretSpace, provider);
   }
+  std::unique_ptr<Entrance> entrance(const std::string&, AttachService::WayTo) override {
+    return nullptr;
+  }
   // What is on record is kept alive even where nothing more can be recorded, as on a full disk.
   base::Result<base::Done> start() override {
     const auto scanned = store_->scan_once();

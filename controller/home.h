@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "controller/attach/entrance.h"
 #include "controller/controller.h"
 #include "controller/credentials.h"
 #include "controller/options.h"
@@ -32,6 +33,9 @@ class Home {
   virtual api::ResourceStore& store() = 0;
   virtual const Mandate& mandate() const = 0;
   virtual base::Result<std::string> api_key(const api::SandboxProvider& provider) = 0;
+  // Where others ask for ways into sandboxes, still closed; null where nobody is to.
+  virtual std::unique_ptr<Entrance> entrance(const std::string& fleet_key,
+                                             AttachService::WayTo way_to) = 0;
   // The first look at everything; from then on changes are told, and the mandate is sought.
   virtual base::Result<base::Done> start() = 0;
   virtual std::optional<base::Error> end() const = 0;

@@ -8,9 +8,12 @@
 //                               |  Connections (one gate and one poll a provider, behind a fence)
 //                               |  Pool (creates, pauses, resumes, preparation)
 //                               |  Engine (heartbeats)      Sweeper (orphans)
+//
+//   harnesses, over HTTPS -> Entrance: may they? (the API server), where? (Ways); in a cluster
 
 #include <cstdlib>
 
+#include "controller/attach/ways.h"
 #include "controller/controller.h"
 #include "controller/credentials.h"
 #include "controller/fence/fence.h"
@@ -77,9 +80,18 @@ base::Result<base::Done> run(const Options& options) {
                          .poll = base::Seconds(options.poll_seconds),
                          .sweep = base::Seconds(options.sweep_seconds)});
   watch(registry, {queue, engine, pool, memories, store});
-  TRY(const auto server, serve(options, registry, [&] { return controller.trouble(); }));
+  Ways ways(store, connections, memories);
+  const auto entrance =
+      home->entrance(fleet_key, [&](const api::Sandbox& sandbox, std::stop_token stop) {
+        return ways.to(sandbox, std::move(stop));
+      });
+  TRY(const auto server, serve(options, registry, [&] {
+        const std::string trouble = controller.trouble();
+        return trouble.empty() && entrance ? entrance->trouble() : trouble;
+      }));
   CHECK_OK(home->start());
   controller.start();
+  if (entrance) entrance->open();
   CHECK_OK(say_ready(options, *server));
   signals.wait();
   if (const auto ended = home->end()) {

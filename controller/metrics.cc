@@ -111,6 +111,17 @@ metrics::Table own_table() {
       {Kind::kGauge, "sandfleet_operations",
        "Creates, pauses, resumes and preparations under way."},
       {Kind::kGauge, "sandfleet_cache_objects", "Sandboxes that are remembered."},
+      {Kind::kCounter,
+       "sandfleet_attach_requests_total",
+       "Requests for a way into a sandbox, by their outcome.",
+       {"outcome"}},
+      {Kind::kHistogram,
+       "sandfleet_attach_request_duration_seconds",
+       "How long requests for a way into a sandbox took, reviews by the API server included.",
+       {},
+       reconcile},
+      {Kind::kGauge, "sandfleet_attach_certificate_expiry_timestamp_seconds",
+       "When the certificate that the attach service shows is over."},
       {Kind::kGauge, "sandfleet_build_info", "1, with the version.", {"version"}},
   };
 }

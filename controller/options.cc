@@ -1,6 +1,56 @@
 #include "controller/options.h"
 
+#include <algorithm>
+
+#include "libs/base/certificate.h"
+#include "libs/base/strings.h"
+
 namespace controller {
+namespace {
+
+// Why nobody can attach as these flags have it; empty when they can, or are not to.
+std::string fault_of_attach(const Options& options) {
+  const Options none;
+  if (options.attach_address.empty()) {
+    const bool any = options.attach_port != none.attach_port || !options.attach_names.empty() ||
+                     !options.attach_secret.empty() ||
+                     options.attach_look_seconds != none.attach_look_seconds;
+    return any ? "flags of the attach service go with --attach-address" : "";
+  }
+  const auto at = listening_at("--attach-address", options.attach_address, options.attach_port);
+  if (!at) return at.error().message;
+  if (!base::is_ip_address(at->host))
+    return "--attach-address " + options.attach_address +
+           ": give an IPv4 or IPv6 address, such as 0.0.0.0";
+  if (options.attach_secret.empty() == options.attach_names.empty())
+    return "--attach-address goes with either --attach-name, what clients dial, for a certificate "
+           "of ours, or --attach-secret, for somebody else's";
+  const auto bad = std::find_if_not(
+      options.attach_names.begin(), options.attach_names.end(),
+      [](const std::string& name) { return base::as_server_name(name).has_value(); });
+  return bad == options.attach_names.end()
+             ? ""
+             : "--attach-name " + *bad + ": give a host name or an IP address, without a port";
+}
+
+}  // namespace
+
+base::Result<Listening> listening_at(std::string_view flag, const std::string& text,
+                                     std::int64_t port) {
+  Listening at{text, static_cast<std::uint16_t>(port)};
+  const auto colon = text.rfind(':');
+  const bool has_port = colon != std::string::npos &&
+                        (text.find(':') == colon || (colon > 0 && text[colon - 1] == ']'));
+  if (!has_port) return at;
+  const auto told = base::parse_integer(text.substr(colon + 1));
+  if (!told || *told < 0 || *told > 65'535)
+    return base::error(base::ErrorCode::kInvalid, flag, " ", text,
+                       ": the port is not a number from 0 to 65535");
+  at.host = text.substr(0, colon);
+  if (at.host.starts_with('[')) at.host = at.host.substr(1, at.host.size() - 2);
+  at.port = static_cast<std::uint16_t>(*told);
+  return at;
+}
 
 void declare(base::Flags& flags, Options& options) {
   flags.text("--manifests", options.manifests,
@@ -31,6 +81,20 @@ void declare(base::Flags& flags, Options& options) {
   flags.text("--http-transport", options.http_transport,
              "cluster: the library that speaks to the API server",
              {.choices = {"cpprest", "curl"}});
+  flags.text(
+      "--attach-address", options.attach_address,
+      "cluster: where who may `create sandboxes/attach` asks for the way into a sandbox, over "
+      "HTTPS, ADDRESS or ADDRESS:PORT; else nobody can");
+  flags.number("--attach-port", options.attach_port, "its port; 0: any free one",
+               {.at_least = 0, .at_most = 65'535});
+  flags.texts("--attach-name", options.attach_names,
+              "host name or IP address that clients dial there, for the certificate that we make "
+              "and renew; may be given several times");
+  flags.text("--attach-secret", options.attach_secret,
+             "Secret in our namespace with tls.crt, tls.key and ca.crt that somebody else keeps, "
+             "cert-manager for instance; instead of a certificate of ours");
+  flags.number("--attach-look-seconds", options.attach_look_seconds,
+               "how often that certificate is looked at", {.at_least = 1, .at_most = 86'400});
   flags.text("--fleet-id", options.fleet_id,
              "this installation's name on all it creates; else made on first use, in a cluster of "
              "its UID, our namespace and --release");
@@ -70,15 +134,20 @@ void declare(base::Flags& flags, Options& options) {
 
 std::string contradiction_in(const Options& options) {
   if (!options.has_folder())
-    return options.claim_moved_manifests ? "--claim-moved-manifests goes with --manifests" : "";
+    return options.claim_moved_manifests ? "--claim-moved-manifests goes with --manifests"
+                                         : fault_of_attach(options);
   if (options.manifests.empty()) return "--state goes with --manifests";
   if (options.state.empty()) return "--manifests goes with --state";
   const Options none;
-  const bool cluster = !options.kubeconfig.empty() || !options.context.empty() ||
-                       !options.watched_namespace.empty() || !options.own_namespace.empty() ||
-                       options.release != none.release || options.shards != none.shards ||
-                       options.lease_seconds != none.lease_seconds ||
-                       options.http_transport != none.http_transport;
+  const bool cluster =
+      !options.kubeconfig.empty() || !options.context.empty() ||
+      !options.watched_namespace.empty() || !options.own_namespace.empty() ||
+      options.release != none.release || options.shards != none.shards ||
+      options.lease_seconds != none.lease_seconds ||
+      options.http_transport != none.http_transport ||
+      options.attach_address != none.attach_address || options.attach_port != none.attach_port ||
+      options.attach_names != none.attach_names || options.attach_secret != none.attach_secret ||
+      options.attach_look_seconds != none.attach_look_seconds;
   return cluster ? "--manifests is a folder; flags of a cluster do not go with it" : "";
 }
 

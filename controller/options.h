@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libs/base/flags.h"
@@ -21,6 +22,11 @@ struct Options {
   std::int64_t shards = 1;
   std::int64_t lease_seconds = 15;
   std::string http_transport = "cpprest";
+  std::string attach_address;  // Empty: nobody may attach.
+  std::int64_t attach_port = 0;
+  std::vector<std::string> attach_names;
+  std::string attach_secret;  // Somebody else's; empty: ours.
+  std::int64_t attach_look_seconds = 300;
   // Either.
   std::string fleet_id;
   std::string executor;
@@ -39,6 +45,16 @@ struct Options {
 
   bool has_folder() const { return !manifests.empty() || !state.empty(); }
 };
+
+// Where a flag asks us to listen.
+struct Listening {
+  std::string host;
+  std::uint16_t port = 0;
+};
+// `text` is ADDRESS or ADDRESS:PORT, with an IPv6 address before a port in brackets; `port` fills
+// in. kInvalid names the flag.
+base::Result<Listening> listening_at(std::string_view flag, const std::string& text,
+                                     std::int64_t port);
 
 void declare(base::Flags& flags, Options& options);
 // Why these do not go together; empty when they do.

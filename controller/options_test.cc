@@ -42,6 +42,12 @@ const Case kBad[] = {
      "--grace-seconds: Value -1 not in range 0 to 86400"},
     {"shards_none", {"--shards", "0"}, "--shards: Value 0 not in range 1 to 64"},
     {"lease_too_short", {"--lease-seconds", "2"}, "--lease-seconds: Value 2 not in range 3 to 300"},
+    {"attach_port_too_high",
+     {"--attach-port", "65536"},
+     "--attach-port: Value 65536 not in range 0 to 65535"},
+    {"attach_look_never",
+     {"--attach-look-seconds", "0"},
+     "--attach-look-seconds: Value 0 not in range 1 to 86400"},
     {"http_transport",
      {"--http-transport", "wget"},
      "--http-transport: wget not in {cpprest,curl}"},
@@ -79,10 +85,19 @@ TEST(Options, OfAFolderAndOfAClusterDoNotGoTogether) {
   EXPECT_EQ(refused({"--state", "s"}), "--state goes with --manifests");
   EXPECT_EQ(refused({"--manifests", "m"}), "--manifests goes with --state");
   EXPECT_EQ(refused({"--claim-moved-manifests"}), "--claim-moved-manifests goes with --manifests");
-  const std::pair<const char*, const char*> kOfACluster[] = {
-      {"--kubeconfig", "k"},    {"--context", "c"},          {"--namespace", "n"},
-      {"--release", "r"},       {"--own-namespace", "n"},    {"--shards", "2"},
-      {"--lease-seconds", "9"}, {"--http-transport", "curl"}};
+  const std::pair<const char*, const char*> kOfACluster[] = {{"--kubeconfig", "k"},
+                                                             {"--context", "c"},
+                                                             {"--namespace", "n"},
+                                                             {"--release", "r"},
+                                                             {"--own-namespace", "n"},
+                                                             {"--shards", "2"},
+                                                             {"--lease-seconds", "9"},
+                                                             {"--http-transport", "curl"},
+                                                             {"--attach-address", "0.0.0.0"},
+                                                             {"--attach-port", "1"},
+                                                             {"--attach-name", "a.svc"},
+                                                             {"--attach-secret", "tls"},
+                                                             {"--attach-look-seconds", "1"}};
   for (const auto& [flag, value] : kOfACluster)
     EXPECT_EQ(refused({"--manifests", "m", "--state", "s", flag, value}),
               "--manifests is a folder; flags of a cluster do not go with it")
@@ -94,6 +109,72 @@ TEST(Options, OfAClusterNeedNoFlag) {
   Options options;
   EXPECT_EQ(parse_options(std::size(argv), argv, options), std::nullopt);
   EXPECT_FALSE(options.has_folder());
+}
+
+const Case kBadAttach[] = {
+    {"port_alone",
+     {"--attach-port", "8443"},
+     "flags of the attach service go with --attach-address"},
+    {"name_alone", {"--attach-name", "a"}, "flags of the attach service go with --attach-address"},
+    {"secret_alone",
+     {"--attach-secret", "tls"},
+     "flags of the attach service go with --attach-address"},
+    {"look_alone",
+     {"--attach-look-seconds", "1"},
+     "flags of the attach service go with --attach-address"},
+    {"host_name",
+     {"--attach-address", "localhost", "--attach-name", "a"},
+     "--attach-address localhost: give an IPv4 or IPv6 address, such as 0.0.0.0"},
+    {"port_no_number",
+     {"--attach-address", "0.0.0.0:https", "--attach-name", "a"},
+     "--attach-address 0.0.0.0:https: the port is not a number from 0 to 65535"},
+    {"no_address_before_the_port",
+     {"--attach-address", ":1", "--attach-name", "a"},
+     "--attach-address :1: give an IPv4 or IPv6 address, such as 0.0.0.0"},
+    {"no_certificate",
+     {"--attach-address", "0.0.0.0"},
+     "--attach-address goes with either --attach-name, what clients dial, for a certificate of "
+     "ours, or --attach-secret, for somebody else's"},
+    {"two_certificates",
+     {"--attach-address", "0.0.0.0", "--attach-name", "a", "--attach-secret", "tls"},
+     "--attach-address goes with either --attach-name, what clients dial, for a certificate of "
+     "ours, or --attach-secret, for somebody else's"},
+    {"name_with_a_port",
+     {"--attach-address", "0.0.0.0", "--attach-name", "a.svc", "--attach-name", "b.svc:443"},
+     "--attach-name b.svc:443: give a host name or an IP address, without a port"},
+};
+
+class BadAttachFlag : public testing::TestWithParam<Case> {};
+
+TEST_P(BadAttachFlag, IsNamedWithWhatToDo) {
+  EXPECT_EQ(complaint_of(GetParam().arguments),
+            std::string("sandfleet-controller: ") + GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadAttachFlag, testing::ValuesIn(kBadAttach),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Options, SayWhereToListen) {
+  const auto shown = [](const std::string& text) {
+    const auto at = listening_at("--x", text, 7);
+    return at ? at->host + " " + std::to_string(at->port) : at.error().message;
+  };
+  EXPECT_EQ(shown("0.0.0.0"), "0.0.0.0 7");
+  EXPECT_EQ(shown("0.0.0.0:8"), "0.0.0.0 8");
+  EXPECT_EQ(shown("::1"), "::1 7");
+  EXPECT_EQ(shown("[::1]:8"), "::1 8");
+  EXPECT_EQ(shown("0.0.0.0:65536"), "--x 0.0.0.0:65536: the port is not a number from 0 to 65535");
+}
+
+TEST(Options, OfTheAttachServiceAreTakenTogether) {
+  for (const std::vector<const char*>& more :
+       {std::vector<const char*>{"--attach-name", "a.svc", "--attach-name", "10.0.0.1"},
+        {"--attach-secret", "tls", "--attach-look-seconds", "60"}}) {
+    std::vector<const char*> argv = {"sandfleet-controller", "--attach-address", "[::]:8443"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    Options options;
+    EXPECT_EQ(parse_options(static_cast<int>(argv.size()), argv.data(), options), std::nullopt);
+  }
 }
 
 TEST(Options, TakeEachFlag) {

@@ -7,33 +7,13 @@
 #include "libs/base/files.h"
 #include "libs/base/json.h"
 #include "libs/base/log.h"
-#include "libs/base/strings.h"
 #include "libs/net/server/routes.h"
 
 namespace controller {
 namespace {
 
-struct Address {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-// --metrics-address may carry the port; --metrics-port fills in.
-base::Result<Address> address_of(const Options& options) {
-  const std::string& text = options.metrics_address;
-  Address address{text, static_cast<std::uint16_t>(options.metrics_port)};
-  const auto colon = text.rfind(':');
-  const bool has_port =
-      colon != std::string::npos && (text.find(':') == colon || text[colon - 1] == ']');
-  if (!has_port) return address;
-  const auto port = base::parse_integer(text.substr(colon + 1));
-  if (!port || *port < 0 || *port > 65'535)
-    return base::error(base::ErrorCode::kInvalid, "--metrics-address ", text,
-                       ": the port is not a number from 0 to 65535");
-  address.host = text.substr(0, colon);
-  if (address.host.starts_with('[')) address.host = address.host.substr(1, address.host.size() - 2);
-  address.port = static_cast<std::uint16_t>(*port);
-  return address;
+base::Result<Listening> address_of(const Options& options) {
+  return listening_at("--metrics-address", options.metrics_address, options.metrics_port);
 }
 
 std::string url_of(const Options& options, const net::HttpServer& server) {
@@ -63,7 +43,7 @@ void Signals::raise() const { ::kill(::getpid(), SIGTERM); }
 base::Result<std::unique_ptr<net::HttpServer>> serve(const Options& options,
                                                      metrics::Registry& registry,
                                                      std::function<std::string()> trouble) {
-  TRY(const Address address, address_of(options));
+  TRY(const Listening address, address_of(options));
   return net::HttpServer::start(
       {.address = address.host, .port = address.port},
       net::route({{"GET", "/metrics",

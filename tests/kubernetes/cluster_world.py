@@ -3,11 +3,14 @@ would see."""
 
 import base64
 import contextlib
+import http.client
+import json
 import pathlib
 import selectors
 import socket
 import sys
 import threading
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from control_plane import GROUP, WRITES, ControlPlane, world  # noqa: E402
@@ -26,6 +29,10 @@ CLUSTER_RULES = [
 OWN_RULES = [
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "create", "update"]},
     {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get", "create", "patch"]},
+]
+ATTACH_RULES = [
+    {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+    {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
 ]
 READ_SECRETS = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
 
@@ -112,6 +119,19 @@ class Replica:
     def said(self, words):
         return (self.folder / "log").read_text(errors="replace").count(words)
 
+    def metrics(self):
+        return self._page("/metrics")
+
+    def readiness(self):
+        return self._page("/readyz")
+
+    def _page(self, path):
+        url = urllib.parse.urlsplit(json.loads((self.folder / "ready").read_text())["url"])
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            return connection.getresponse().read().decode()
+
     def acts(self):
         lost = self.said("we hold the lease no more")
         return self.said("we hold the lease") - lost > lost
@@ -158,10 +178,10 @@ class ClusterWorld:
         else:
             self.create(place, {"metadata": {"name": name}, "data": data})
 
-    def grant_all(self, rules):
+    def grant_all(self, rules, name="controller"):
         rbac = "/apis/rbac.authorization.k8s.io/v1"
-        self.create(f"{rbac}/clusterroles", {"metadata": {"name": "controller"}, "rules": rules})
-        self.create(f"{rbac}/clusterrolebindings", {"metadata": {"name": "controller"}, **self._binding("ClusterRole", "controller")})
+        self.create(f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        self.create(f"{rbac}/clusterrolebindings", {"metadata": {"name": name}, **self._binding("ClusterRole", name)})
 
     def grant(self, namespace, name, rules):
         rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
