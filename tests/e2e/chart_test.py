@@ -1,10 +1,13 @@
 """The chart on a real node, with our image, our provider and the commands that people type: installed, used, upgraded,
 rolled back, tested, uninstalled and installed again. Runs in the network of scripts/cluster."""
 
+import http.client
 import json
 import os
 import pathlib
 import re
+import socket
+import ssl
 import subprocess
 import sys
 
@@ -96,6 +99,25 @@ def install_as_readme_says():
         run("sh", "-c", "cd $0 && exec " + line.removeprefix("scripts/cluster exec "), world.REPO)
 
 
+def ask_for_the_way_in(name):
+    """As a harness in the sandbox's namespace does, by the words of the chart's notes."""
+    kubectl("create", "serviceaccount", "harness")
+    kubectl("create", "rolebinding", "attach", f"--clusterrole={SPACE}-sandfleet-attach", "--serviceaccount=default:harness")
+    token = kubectl("create", "token", "harness", "--audience=sandfleet.dev/attach").strip()
+    trust = kubectl("-n", SPACE, "get", "configmap", "sandfleet-attach-ca", "-o", r"jsonpath={.data.ca\.crt}")
+    address = kubectl("-n", SPACE, "get", "service", "sandfleet-attach", "-o", "jsonpath={.spec.clusterIP}")
+    dialled = f"sandfleet-attach.{SPACE}.svc"
+    connection = http.client.HTTPConnection(dialled)
+    with socket.create_connection((address, 443), timeout=30) as bare, \
+            ssl.create_default_context(cadata=trust).wrap_socket(bare, server_hostname=dialled) as connection.sock:
+        connection.request("POST", "/v1/attach", json.dumps({"namespace": "default", "name": name}),
+                           {"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        told = json.loads(answer.read())
+        assert answer.status == 200, f"{told}\n{story()}"
+        return told
+
+
 def story_of_a_release(folder, provider):
     values = folder / "values.yaml"
     values.write_text(VALUES.format(node=node.ADDRESS, ports=provider.ports))
@@ -109,6 +131,7 @@ def story_of_a_release(folder, provider):
     live = sandbox("hello")["status"]["sandboxID"]
     assert set(provider.sandboxes()) == {live}, provider.sandboxes()
     helm("test")
+    assert ask_for_the_way_in("hello")["sandboxID"] == live
 
     # To before there was a provider: other pods, and what has live sandboxes stays.
     helm("rollback", "1", "--wait")

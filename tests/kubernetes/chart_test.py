@@ -40,6 +40,11 @@ REFUSED = [  # (values that are set, words of the message)
     ([IMAGE, "controller.watchNamespace=Team_A"], "at '/controller/watchNamespace': 'Team_A' does not match pattern"),
     ([IMAGE, "controller.terminationGracePeriodSeconds=5"], "terminationGracePeriodSeconds': minimum: got 5, want 30"),
     ([IMAGE, "metrics.port=80"], "at '/metrics/port': minimum: got 80, want 1,024"),
+    ([IMAGE, "attach.port=443"], "at '/attach/port': minimum: got 443, want 1,024"),
+    ([IMAGE, "attach.port=8080"], "attach.port and metrics.port are both 8080; a pod has each once"),
+    ([IMAGE, "attach.extraNames={https://a.example}"], "at '/attach/extraNames/0': 'https://a.example' does not match"),
+    ([IMAGE, "attach.extraNames={a.example:443}"], "at '/attach/extraNames/0': 'a.example:443' does not match"),
+    ([IMAGE, "attach.secretName=tls,attach.extraNames={a}"], "that of attach.secretName has its own"),
     ([IMAGE, "rbac.readSecretsIn={a,a}"], "at '/rbac/readSecretsIn': items at 0 and 1 are equal"),
     ([IMAGE, "networkPolicy.egressPorts=null"], "at '/networkPolicy': missing property 'egressPorts'"),
     ([IMAGE, "provider.create=true"], "the cluster does not serve SandboxProvider yet; install without it"),
@@ -104,7 +109,8 @@ class Rendered(unittest.TestCase):
         documents = rendered("--values", CHART / "ci/everything.yaml")
         deployment = find(documents, "Deployment")["spec"]
         labels = deployment["template"]["metadata"]["labels"].items()
-        selectors = [deployment["selector"]["matchLabels"], find(documents, "Service")["spec"]["selector"],
+        selectors = [deployment["selector"]["matchLabels"],
+                     *(each["spec"]["selector"] for each in documents if each["kind"] == "Service"),
                      find(documents, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
                      find(documents, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
                      *(each["labelSelector"]["matchLabels"] for each in
@@ -113,9 +119,44 @@ class Rendered(unittest.TestCase):
             self.assertLessEqual(selector.items(), labels)
             self.assertFalse(selector.items() <= find(documents, "Pod")["metadata"]["labels"].items())
         monitor = find(documents, "ServiceMonitor")["spec"]
-        self.assertLessEqual(monitor["selector"]["matchLabels"].items(), find(documents, "Service")["metadata"]["labels"].items())
-        ports = {port["name"] for port in find(documents, "Service")["spec"]["ports"]}
+        service = find(documents, "Service", "sandfleet-controller")
+        self.assertLessEqual(monitor["selector"]["matchLabels"].items(), service["metadata"]["labels"].items())
+        ports = {port["name"] for port in service["spec"]["ports"]}
         self.assertIn(monitor["endpoints"][0]["port"], ports)
+
+    def test_clients_dial_the_attach_service_by_names_of_its_certificate(self):
+        documents = rendered("--values", CHART / "ci/everything.yaml")
+        flags = self.flags(documents)
+        self.assertEqual(flags["--attach-name"], ["sandfleet-attach.sandfleet.svc", "sandfleet-attach.sandfleet.svc.cluster.local",
+                                                  "attach.example.com", "10.0.0.7", "fd00::7"])
+        self.assertNotIn("--attach-secret", flags)
+        (service,) = find(documents, "Service", "sandfleet-attach")["spec"]["ports"]
+        (container,) = find(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        self.assertEqual((service["port"], [str(ports[service["targetPort"]])]), (443, flags["--attach-port"]))
+        allowed = {rule["ports"][0]["port"]: rule["from"] for rule in find(documents, "NetworkPolicy")["spec"]["ingress"]}
+        self.assertEqual(allowed["attach"], [{"podSelector": {"matchLabels": {"example.com/harness": "true"}}}])
+        (rule,) = find(documents, "Role", "sandfleet-attach-ca")["rules"]
+        self.assertEqual(rule["resourceNames"], [flags["--release"][0] + "-attach-ca"])
+
+    def test_the_attach_service_takes_somebody_elses_certificate(self):
+        flags = self.flags(rendered("--values", CHART / "ci/one-namespace.yaml"))
+        self.assertEqual((flags["--attach-secret"], flags.get("--attach-name")), (["attach-tls"], None))
+
+    def test_without_the_attach_service_nothing_of_it_is_there(self):
+        documents = rendered("--values", CHART / "ci/least.yaml", "--set", "attach.enabled=false")
+        self.assertFalse([flag for flag in self.flags(documents) if "attach" in flag])
+        left = [(each["kind"], each["metadata"]["name"]) for each in documents if "attach" in yaml.dump(each)]
+        self.assertEqual(left, [("ClusterRole", "sandfleet-sandfleet-attach")])  # It may be granted beforehand.
+        self.assertNotIn("reviews", yaml.dump(documents))
+
+    @staticmethod
+    def flags(documents):
+        (container,) = find(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
+        flags = {}
+        for flag, value in (argument.split("=", 1) for argument in container["args"]):
+            flags.setdefault(flag, []).append(value)
+        return flags
 
     def test_pods_are_as_restricted_as_can_be(self):
         documents = rendered("--values", CHART / "ci/least.yaml")
@@ -227,6 +268,8 @@ class Installed(unittest.TestCase):
         for user, space in [(account, "sandfleet"), (account, "team-a"), (account, "team-b"),
                             ("system:serviceaccount:sandfleet:default", "sandfleet")]:
             found += ["", f"{user} in {space}", *self.lines(self.rules(user, space))]
+        ours = [rule for rule in self.all_rules("nobody", "sandfleet") if rule not in self.all_rules("nobody", "team-b")]
+        found += ["", "everybody in sandfleet", *self.lines(ours)]
         for role in ("view", "edit", "admin", "sandfleet-sandfleet-attach"):
             ours = [rule for rule in self.rules(role, "team-a") if "sandfleet.dev" in rule["apiGroups"]]
             found += ["", f"a user with the role {role} in team-a, of ours", *self.lines(ours)]
@@ -237,15 +280,15 @@ class Installed(unittest.TestCase):
 
     def rules(self, user, space):
         """What a user has in a namespace and one whom nobody gave a right has not."""
-        def all_of(name):
-            groups = ("system:authenticated",) + (("system:serviceaccounts",) if ":" in name else ())
-            answer = self.cluster.ask("POST", ACCESS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
-                                                       "spec": {"namespace": space}}, user=name, groups=groups)
-            self.assertEqual(answer.status, 201, answer.body)
-            return answer.body["status"]["resourceRules"]
+        everybody = self.all_rules("nobody:" if ":" in user else "nobody", space)
+        return [rule for rule in self.all_rules(user, space) if rule not in everybody]
 
-        everybody = all_of("nobody:" if ":" in user else "nobody")
-        return [rule for rule in all_of(user) if rule not in everybody]
+    def all_rules(self, user, space):
+        groups = ("system:authenticated",) + (("system:serviceaccounts",) if ":" in user else ())
+        answer = self.cluster.ask("POST", ACCESS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
+                                                   "spec": {"namespace": space}}, user=user, groups=groups)
+        self.assertEqual(answer.status, 201, answer.body)
+        return answer.body["status"]["resourceRules"]
 
     @staticmethod
     def lines(rules):

@@ -18,6 +18,11 @@
 {{- include "sandfleet.fullname" . }}-controller
 {{- end -}}
 
+{{/* Where clients dial the attach service. */}}
+{{- define "sandfleet.attachName" -}}
+{{- include "sandfleet.fullname" . }}-attach
+{{- end -}}
+
 {{- define "sandfleet.serviceAccountName" -}}
 {{- default (include "sandfleet.controllerName" .) .Values.serviceAccount.name -}}
 {{- end -}}
