@@ -24,6 +24,13 @@ void add_run_command(base::Flags& flags, RunOptions& run) {
                "stderr");
 }
 
+void add_stand_in_command(base::Flags& flags) {
+  flags.command("stand-in",
+                "for measuring: answer as envd and executor of many sandboxes at once, in which "
+                "nothing runs, until stdin ends; stdout says where",
+                run_stand_in);
+}
+
 }  // namespace
 
 int parse_and_run(int argc, const char* const* argv) {
@@ -41,7 +48,10 @@ int parse_and_run(int argc, const char* const* argv) {
 
   // One of the two lives is always chosen: a command is asked for unless --envd is there.
   const auto asks_for_envd = [](const char* word) { return std::string_view(word) == "--envd"; };
-  if (!std::any_of(argv, argv + argc, asks_for_envd)) add_run_command(flags, run);
+  if (!std::any_of(argv, argv + argc, asks_for_envd)) {
+    add_run_command(flags, run);
+    add_stand_in_command(flags);
+  }
 
   if (const auto exit_code = flags.parse(argc, argv)) return *exit_code;
   return run_envd(envd);

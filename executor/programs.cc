@@ -13,8 +13,10 @@
 #include "executor/admin/runtime_folder.h"
 #include "executor/envd/server.h"
 #include "executor/init/supervisor.h"
+#include "executor/stand_in/stand_in.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
+#include "libs/aio/stream.h"
 #include "libs/base/clock.h"
 #include "libs/base/descriptors.h"
 #include "libs/base/files.h"
@@ -136,6 +138,15 @@ std::string read_secrets_line() {
   return line;
 }
 
+aio::Task<int> until_stdin_ends(aio::Executor executor) {
+  const auto input = aio::Stream::over(std::move(executor), base::Fd(::dup(0)), base::Fd());
+  char ignored[64];
+  for (;;) {
+    const auto got = co_await input->read(ignored, sizeof ignored);
+    if (!got || *got == 0) ::_exit(0);
+  }
+}
+
 }  // namespace
 
 int run_envd(const EnvdOptions& options) {
@@ -174,6 +185,36 @@ int run_executor(const RunOptions& options) {
   return supervise(secrets, [&](Memo memo) {
     return serve_admin(options, *std::move(folder), std::move(memo));
   });
+}
+
+int run_stand_in() {
+  settle_in();
+  base::log::configure(base::log::Level::kWarn, base::log::Format::kText);
+  const auto limits = aio::limits_within(base::raise_descriptor_limit().now);
+  aio::Loop loop;
+  const base::SystemClock clock;
+  StandIn stand_in(loop.executor(), clock);
+  aio::HttpServer envd(
+      loop.executor(), [&stand_in](auto exchange) { return stand_in.serve_envd(exchange); },
+      limits);
+  aio::HttpServer executors(
+      loop.executor(), [&stand_in](auto exchange) { return stand_in.serve_executors(exchange); },
+      limits);
+  const auto envd_at = envd.listen("127.0.0.1", 0);
+  const auto executors_at = executors.listen("127.0.0.1", 0);
+  if (!envd_at || !executors_at) {
+    base::log::error("cannot listen", {{"error", (envd_at ? executors_at : envd_at).error()}});
+    return kExitCannotListen;
+  }
+  aio::TaskGroup tasks(loop.executor());
+  tasks.spawn(stand_in.watch_the_clock());
+  // By the port that each would have inside a sandbox.
+  const base::Json told = {{"envdVersion", kEnvdVersion},
+                           {"ports",
+                            {{std::to_string(EnvdOptions{}.port), *envd_at},
+                             {std::to_string(wire::kExecutorPort), *executors_at}}}};
+  tell_starter(base::to_text(told));
+  return loop.run(until_stdin_ends(loop.executor()));
 }
 
 }  // namespace executor

@@ -1,10 +1,12 @@
 // sandfleet-local-e2b: requests come in at two ports. The control plane (control/api) changes the
 // fleet (control/fleet), which writes down what it does (state/) and has boxes built, frozen and
-// destroyed (box/) by background threads; the data plane (router/) carries requests into them.
+// destroyed (box/) by background threads; the data plane (router/) carries requests into them. With
+// --bookkeeping the boxes are only written down, and one executor answers for all.
 #include <signal.h>
 #include <unistd.h>
 
 #include <iostream>
+#include <memory>
 
 #include "libs/aio/background.h"
 #include "libs/aio/http_server.h"
@@ -16,8 +18,10 @@
 #include "libs/base/strings.h"
 #include "local_e2b/box/box.h"
 #include "local_e2b/control/api.h"
+#include "local_e2b/control/bookkeeping_host.h"
 #include "local_e2b/control/fleet.h"
 #include "local_e2b/control/local_box_host.h"
+#include "local_e2b/control/shared_executor.h"
 #include "local_e2b/options.h"
 #include "local_e2b/router/router.h"
 #include "local_e2b/state/key_records.h"
@@ -50,15 +54,35 @@ base::Result<std::string> read_admin_token(const Options& options) {
   return token;
 }
 
-base::Result<base::Done> check_machine(const Capabilities& machine, const BoxSettings& boxes) {
+base::Result<base::Done> check_executor(const BoxSettings& boxes) {
+  if (::access(boxes.executor.c_str(), X_OK) == 0) return base::Done{};
+  return base::error(base::ErrorCode::kInvalid, "there is no executor at ", boxes.executor.string(),
+                     "; name it with --executor");
+}
+
+void complain_of(const Capabilities& machine) {
   for (const auto& lack : machine.lacks)
     base::log::warn("this machine lacks something that sandboxes need", {{"what", lack}});
   if (!machine.no_pause.empty())
     base::log::warn("sandboxes cannot be paused here", {{"why", machine.no_pause}});
-  if (::access(boxes.executor.c_str(), X_OK) != 0)
-    return base::error(base::ErrorCode::kInvalid, "there is no executor at ",
-                       boxes.executor.string(), "; name it with --executor");
-  return base::Done{};
+}
+
+// What keeps books only needs nothing of the machine, and would take real boxes for its own.
+base::Result<std::unique_ptr<SharedExecutor>> start_bookkeeping(const BoxSettings& boxes) {
+  std::error_code failed;
+  const fs::path folder = boxes.state / "boxes";
+  if (fs::exists(folder, failed) && !fs::is_empty(folder, failed))
+    return base::error(base::ErrorCode::kConflict, "there are sandboxes with processes in ",
+                       folder.string(), "; give --bookkeeping a state folder of its own");
+  base::log::warn("keeping books only: nothing runs in sandboxes, one executor answers for all");
+  return SharedExecutor::start(boxes.executor);
+}
+
+BookkeepingHost::Inside inside_of(SharedExecutor& executor) {
+  return {.pid = executor.pid(),
+          .envd_version = executor.envd_version(),
+          .ports = executor.ports(),
+          .has_ended = [&executor] { return executor.has_ended(); }};
 }
 
 std::vector<std::pair<std::string, std::string>> impossible_on(const Capabilities& machine) {
@@ -143,29 +167,38 @@ base::Result<int> run(const Options& options) {
   TRY(const Teams teams,
       options.api_key_file.empty() ? Teams::read_or_make(keys) : Teams::read(keys));
   TRY(std::string admin_token, read_admin_token(options));
-  const Capabilities machine = probe_capabilities();
+  const Capabilities machine = options.bookkeeping ? Capabilities{} : probe_capabilities();
   const base::DescriptorLimit descriptors = base::raise_descriptor_limit();
   BoxSettings settings = box_settings(options);
   settings.descriptors = descriptors.before;
-  CHECK_OK(check_machine(machine, settings));
+  CHECK_OK(check_executor(settings));
+  complain_of(machine);
+  std::unique_ptr<SharedExecutor> shared;
+  if (options.bookkeeping) {
+    TRY(shared, start_bookkeeping(settings));
+  }
 
   const base::SystemClock clock;
   aio::Loop loop;
   aio::Background background(static_cast<int>(options.build_threads));
   Boxes boxes(settings, machine);
-  LocalBoxHost host(boxes, background, clock);
+  std::unique_ptr<BoxHost> host;
+  if (shared)
+    host = std::make_unique<BookkeepingHost>(inside_of(*shared));
+  else
+    host = std::make_unique<LocalBoxHost>(boxes, background, clock);
   Faults faults(static_cast<std::uint64_t>(options.seed));
   CHECK_OK(faults.set(std::move(fault_rules)));
   Connections connections(kConnectionsPerSandboxMax);
   const FleetLimits limits{static_cast<std::size_t>(options.max_sandboxes),
                            options.max_run_seconds};
-  Fleet fleet(loop.executor(), host, records, connections, clock, limits);
+  Fleet fleet(loop.executor(), *host, records, connections, clock, limits);
   RequestLogs requests;
   Api api({.run_seconds_max = options.max_run_seconds,
            .admin_token = std::move(admin_token),
            .cannot = impossible_on(machine)},
           fleet, key_records, teams, faults, requests, clock);
-  Router router(fleet, host, connections, faults, requests.data, clock);
+  Router router(fleet, *host, connections, faults, requests.data, clock);
   const aio::HttpLimits http = aio::limits_within(descriptors.now);
   aio::HttpServer api_server(
       loop.executor(), [&api](auto exchange) { return api.handle(exchange); }, http);

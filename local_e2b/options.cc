@@ -2,8 +2,15 @@
 
 #include "libs/base/flags.h"
 #include "libs/base/strings.h"
+#include "local_e2b/box/box.h"
 
 namespace local_e2b {
+namespace {
+
+constexpr std::int64_t kBookedMax =
+    131'072;  // As many as the executor that they share can tell apart.
+
+}  // namespace
 
 std::optional<int> parse_options(int argc, const char* const* argv, Options& options) {
   base::Flags flags(
@@ -28,7 +35,7 @@ std::optional<int> parse_options(int argc, const char* const* argv, Options& opt
              "the sandfleet-executor binary; by default the one beside this program");
   flags.texts("--lower", options.lowers, "host folder to show in sandboxes beside /usr and /opt");
   flags.number("--max-sandboxes", options.max_sandboxes, "sandboxes that may run at once",
-               {.at_least = 1, .at_most = 4096});
+               {.at_least = 1, .at_most = kBookedMax});
   flags.number("--max-run-seconds", options.max_run_seconds,
                "longest time that a sandbox may run without a pause",
                {.at_least = 1, .at_most = 30 * 86'400});
@@ -39,6 +46,9 @@ std::optional<int> parse_options(int argc, const char* const* argv, Options& opt
               "OPERATION:KIND[:p=0..1][:count=N][:ms=N], kinds latency, lost-reply, late-effect; "
               "may be repeated");
   flags.flag("--kill-on-exit", options.kill_on_exit, "end every sandbox on SIGTERM or SIGINT");
+  flags.flag("--bookkeeping", options.bookkeeping,
+             "for measuring: sandboxes are kept in the books only, nothing runs in them, and one "
+             "executor answers for them all");
   flags.text("--log-level", options.log_level, "least level that is logged",
              {.choices = {"debug", "info", "warn", "error"}});
   flags.text("--log-format", options.log_format, "how log lines are written",
@@ -52,6 +62,10 @@ base::Result<std::vector<FaultRule>> check_options(const Options& options) {
     return base::error(base::ErrorCode::kInvalid, "--listen ", options.listen,
                        ": other machines could reach it; use 127.0.0.1, or --listen-any if that is "
                        "meant");
+  if (!options.bookkeeping && options.max_sandboxes > static_cast<std::int64_t>(kBoxesMax))
+    return base::error(base::ErrorCode::kInvalid, "--max-sandboxes ",
+                       std::to_string(options.max_sandboxes), ": there is room for ",
+                       std::to_string(kBoxesMax), ", except with --bookkeeping");
   std::vector<FaultRule> rules;
   for (const auto& text : options.faults) {
     auto rule = parse_fault(text);

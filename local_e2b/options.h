@@ -28,6 +28,7 @@ struct Options {
   std::int64_t seed = 1;
   std::vector<std::string> faults;
   bool kill_on_exit = false;
+  bool bookkeeping = false;
   std::string log_level = "info";
   std::string log_format = "text";
 };

@@ -11,14 +11,19 @@ namespace executor {
 namespace {
 
 constexpr std::size_t kBodyBytesMax = 64u << 10;
-constexpr base::Milliseconds kLookEvery{500};
 constexpr std::string_view kBearer = "bearer ";
 
 base::Json error_body(std::string_view why) { return {{"error", why}}; }
 
 }  // namespace
 
-Admin::Admin(wire::StartSecrets secrets, Marker marker, const base::Clock& clock)
+std::optional<std::string> bearer_token(const aio::HttpHead& head) {
+  const std::string header = head.field("Authorization").value_or("");
+  if (base::lower(header.substr(0, kBearer.size())) != kBearer) return std::nullopt;
+  return std::string(base::trim(header.substr(kBearer.size())));
+}
+
+Admin::Admin(wire::StartSecrets secrets, std::optional<Marker> marker, const base::Clock& clock)
     : secrets_(std::move(secrets)), marker_(std::move(marker)), clock_(clock) {
   health_.instance = base::random_hex(16);
   health_.version = std::string(base::kVersion);
@@ -27,7 +32,8 @@ Admin::Admin(wire::StartSecrets secrets, Marker marker, const base::Clock& clock
 }
 
 void Admin::adopt_marker() {
-  const auto last = marker_.read();
+  if (!marker_) return;
+  const auto last = marker_->read();
   if (!last) {
     base::log::warn("the marker cannot be read; starting without it", {{"error", last.error()}});
     return;
@@ -44,12 +50,10 @@ void Admin::adopt_marker() {
 
 base::Result<base::Done> Admin::admit(const aio::HttpHead& head) {
   using base::ErrorCode;
-  const std::string header = head.field("Authorization").value_or("");
-  if (base::lower(header.substr(0, kBearer.size())) != kBearer)
-    return base::error(ErrorCode::kDenied, "an admin token is needed");
+  const auto token = bearer_token(head);
+  if (!token) return base::error(ErrorCode::kDenied, "an admin token is needed");
   const auto claims =
-      wire::verify(base::trim(header.substr(kBearer.size())), wire::TokenKind::kAdmin,
-                   secrets_.admin_key, time_.now(clock_.wall()));
+      wire::verify(*token, wire::TokenKind::kAdmin, secrets_.admin_key, time_.now(clock_.wall()));
   if (!claims) return claims.error();
   // The key is this world's alone; a token that says otherwise was made by mistake.
   if (claims->uid != secrets_.uid || claims->epoch != secrets_.epoch)
@@ -107,8 +111,9 @@ Admin::Answer Admin::resumed(const base::Json& body) {
                             std::to_string(secrets_.epoch))};
   // Written before it is believed: after a roll-back, what the marker says must be what was true.
   // The loop waits for the disk, so that no request is let in between.
-  if (const auto written = marker_.write(identity); !written)
-    return {503, error_body(written.error().message)};
+  if (marker_)
+    if (const auto written = marker_->write(identity); !written)
+      return {503, error_body(written.error().message)};
   health_.identity = identity;
   time_.learn(base::WallTime(base::Milliseconds(told->now_ms)));
   guard_.thaw();
@@ -118,13 +123,18 @@ Admin::Answer Admin::resumed(const base::Json& body) {
 
 aio::Task<> Admin::watch_the_clock() {
   for (;;) {
-    co_await aio::sleep_for(kLookEvery);
-    if (guard_.look(clock_.now())) base::log::warn("no pause came; the quiesce has lapsed");
+    co_await aio::sleep_for(kClockLookEvery);
+    look_at_the_clock();
   }
 }
 
+void Admin::look_at_the_clock() {
+  if (guard_.look(clock_.now())) base::log::warn("no pause came; the quiesce has lapsed");
+}
+
 aio::Task<> Admin::settle_marker(aio::Background& background) {
-  const Marker marker = marker_;  // Which a `resumed` may meanwhile open anew.
+  if (!marker_) co_return;
+  const Marker marker = *marker_;  // Which a `resumed` may meanwhile open anew.
   const auto settled = co_await background.run([&marker] { return marker.settle(); });
   // The next `resumed` tries again, and says so.
   if (!settled) base::log::warn("the marker is not on disk yet", {{"error", settled.error()}});

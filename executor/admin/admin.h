@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "executor/admin/marker.h"
@@ -13,15 +14,22 @@
 
 namespace executor {
 
+inline constexpr base::Milliseconds kClockLookEvery{500};
+
+// The token of "Authorization: Bearer <token>"; nothing when the head has none.
+std::optional<std::string> bearer_token(const aio::HttpHead& head);
+
 // What the controller may ask of an executor (libs/wire/admin.h). One loop's state, no lock.
 //   token -> health | quiesce | resumed
 class Admin {
  public:
-  Admin(wire::StartSecrets secrets, Marker marker, const base::Clock& clock);
+  // Without a marker what `resumed` said ends with this process.
+  Admin(wire::StartSecrets secrets, std::optional<Marker> marker, const base::Clock& clock);
 
   aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange);
-  // Lets a quiesce lapse; run beside the server.
+  // Lets a quiesce lapse; run beside the server, or have somebody look now and then.
   aio::Task<> watch_the_clock();
+  void look_at_the_clock();
   // Takes from the first `resumed` what it would have to wait for; run beside the server.
   aio::Task<> settle_marker(aio::Background& background);
   const wire::Health& health() const { return health_; }
@@ -39,7 +47,7 @@ class Admin {
   void adopt_marker();
 
   wire::StartSecrets secrets_;
-  Marker marker_;
+  std::optional<Marker> marker_;
   const base::Clock& clock_;
   wire::Health health_;
   PauseGuard guard_;

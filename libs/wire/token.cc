@@ -73,6 +73,14 @@ std::optional<Claims> claims_from_json(const base::Json& json) {
                 .expires = base::WallTime(base::Milliseconds(*expires))};
 }
 
+// Where a token's last part begins; nothing when it is no token.
+std::optional<std::size_t> last_dot(std::string_view token) {
+  const std::size_t dot = token.rfind('.');
+  if (token.size() > kTokenBytesMax || !token.starts_with(kPrefix) || dot < kPrefix.size())
+    return std::nullopt;
+  return dot;
+}
+
 }  // namespace
 
 std::string derive_key(std::string_view fleet_key, TokenKind kind, std::string_view uid,
@@ -90,24 +98,30 @@ std::string sign(const Claims& claims, std::string_view key) {
 
 base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
                             base::WallTime now, base::Milliseconds slack) {
-  const std::size_t dot = token.rfind('.');
-  if (token.size() > kTokenBytesMax || !token.starts_with(kPrefix) || dot < kPrefix.size())
-    return denied("not a Sandfleet token");
+  const auto dot = last_dot(token);
+  if (!dot) return denied("not a Sandfleet token");
   // The signature comes first: nothing of an unsigned text is believed, not even its kind.
-  const auto signature = base::from_base64url(token.substr(dot + 1));
-  const std::string expected = base::hmac_sha256(key, token.substr(0, dot));
+  const auto signature = base::from_base64url(token.substr(*dot + 1));
+  const std::string expected = base::hmac_sha256(key, token.substr(0, *dot));
   if (!signature || !base::equal_secrets(*signature, expected)) return denied("wrong signature");
+  const auto claims = unproven_claims(token);
+  if (!claims) return claims.error();
+  if (claims->kind != kind)
+    return base::error(base::ErrorCode::kDenied, "token refused: it is for ", to_word(claims->kind),
+                       ", not for ", to_word(kind));
+  if (claims->expires + slack < now) return denied("expired");
+  return *claims;
+}
 
-  const auto text = base::from_base64url(token.substr(kPrefix.size(), dot - kPrefix.size()));
+base::Result<Claims> unproven_claims(std::string_view token) {
+  const auto dot = last_dot(token);
+  if (!dot) return denied("not a Sandfleet token");
+  const auto text = base::from_base64url(token.substr(kPrefix.size(), *dot - kPrefix.size()));
   if (!text) return denied("claims are not base64url");
   const auto json = base::parse_json(*text);
   if (!json) return denied("claims are not JSON");
   const auto claims = claims_from_json(*json);
   if (!claims) return denied("claims are not complete");
-  if (claims->kind != kind)
-    return base::error(base::ErrorCode::kDenied, "token refused: it is for ", to_word(claims->kind),
-                       ", not for ", to_word(kind));
-  if (claims->expires + slack < now) return denied("expired");
   return *claims;
 }
 

@@ -38,5 +38,8 @@ std::string sign(const Claims& claims, std::string_view key);
 // `slack`.
 base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
                             base::WallTime now, base::Milliseconds slack = std::chrono::minutes(5));
+// What a token says of itself, which anybody may have written: good for finding the key to verify
+// it by, and for nothing else. kDenied: not a token.
+base::Result<Claims> unproven_claims(std::string_view token);
 
 }  // namespace wire

@@ -87,6 +87,14 @@ TEST(Token, IsRefusedForAReason) {
   }
 }
 
+TEST(Token, SaysItsClaimsWithoutProof) {
+  const auto claims = unproven_claims(sign(attach_claims(), "any key"));
+  ASSERT_TRUE(claims) << claims.error().message;
+  EXPECT_EQ(*claims, attach_claims());
+  for (const char* bad : {"", "sf1.", "sf1.e30.", "bearer"})
+    EXPECT_EQ(unproven_claims(bad).error().code, ErrorCode::kDenied) << bad;
+}
+
 TEST(Token, IsStillGoodWithinTheSlack) {
   const std::string key = key_of(TokenKind::kAttach);
   EXPECT_TRUE(verify(sign(attach_claims(), key), TokenKind::kAttach, key, kNow + minutes(19)).ok());

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
 #include "local_e2b/box/builder.h"
+#include "local_e2b/box/spawn.h"
 
 namespace local_e2b {
 namespace {
@@ -27,24 +27,6 @@ base::Result<base::Fd> memory_file(const std::string& text) {
   if (!file) return base::errno_error("make", "a file in memory", errno);
   CHECK_OK(base::write_all(file.get(), text));
   return file;
-}
-
-// posix_spawn: this process may have threads, and between fork and exec only system calls would be
-// safe.
-base::Result<pid_t> spawn(const std::filesystem::path& program, int input, int output) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  const std::string name = program.filename();
-  char* const arguments[] = {const_cast<char*>(name.c_str()), const_cast<char*>(kBuilderFlag),
-                             nullptr};
-  pid_t pid = 0;
-  const int failure = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments, environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) return base::errno_error("start the builder", program, failure);
-  return pid;
 }
 
 // Everything until the other end is closed; nothing when that takes too long.
@@ -97,7 +79,7 @@ Built run_builder(const std::filesystem::path& builder, const Blueprint& plan,
   if (::pipe2(ends, O_CLOEXEC) != 0) return failed(base::errno_error("make", "a pipe", errno));
   const base::Fd report(ends[0]);
   base::Fd written(ends[1]);
-  const auto pid = spawn(builder, input->get(), written.get());
+  const auto pid = spawn(builder, kBuilderFlag, input->get(), written.get());
   if (!pid) return failed(pid.error());
   written.reset();
 

@@ -1,6 +1,7 @@
 #include "local_e2b/control/listing.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "libs/base/crypto.h"
 #include "libs/base/json.h"
@@ -140,18 +141,22 @@ bool matches(const Sandbox& sandbox, const ListQuery& query) {
 }  // namespace
 
 Page list_page(const std::vector<const Sandbox*>& sandboxes, const ListQuery& query) {
-  const auto place = [](const Sandbox* each) { return std::pair{each->started_at, each->id}; };
+  const auto place = [](const Sandbox* each) { return std::tie(each->started_at, each->id); };
   Page page;
   std::vector<const Sandbox*> found;
   for (const Sandbox* each : sandboxes) {
     if (!matches(*each, query)) continue;
     page.running += each->phase == Phase::kRunning ? 1 : 0;
-    if (query.after &&
-        (query.ascending ? place(each) <= *query.after : place(each) >= *query.after))
-      continue;
+    if (query.after) {
+      const auto after = std::tie(query.after->first, query.after->second);
+      if (query.ascending ? place(each) <= after : place(each) >= after) continue;
+    }
     found.push_back(each);
   }
-  std::sort(found.begin(), found.end(), [&](const Sandbox* a, const Sandbox* b) {
+  // The page, and one more that tells whether another follows.
+  const auto end =
+      found.begin() + static_cast<std::ptrdiff_t>(std::min(found.size(), query.limit + 1));
+  std::partial_sort(found.begin(), end, found.end(), [&](const Sandbox* a, const Sandbox* b) {
     return query.ascending ? place(a) < place(b) : place(a) > place(b);
   });
   if (found.size() > query.limit) {
