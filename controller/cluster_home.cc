@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <map>
 #include <set>
 
 #include "controller/cluster/cluster_store.h"
@@ -10,6 +11,7 @@
 #include "controller/metrics.h"
 #include "libs/base/crypto.h"
 #include "libs/base/log.h"
+#include "libs/kube/write.h"
 #include "libs/net/cpprest/cpprest_transport.h"
 #include "libs/net/curl_transport.h"
 
@@ -35,19 +37,23 @@ base::Result<kube::Config> find_config(const Options& options) {
 }
 
 kube::ConnectionSettings connection_settings(const Options& options, metrics::Registry& registry) {
-  return {.transport = [over_curl = options.http_transport == "curl"](
-                           const net::ConnectionOptions& how) -> std::unique_ptr<net::Transport> {
-            return over_curl ? net::curl_transport(how) : net::cpprest_transport(how);
-          },
-          .on_call =
-              [&registry](const kube::Call& call) {
-                registry.counter("rest_client_requests_total", {call.code, call.method, call.host})
-                    .add();
-                if (call.took)
-                  registry
-                      .histogram("rest_client_request_duration_seconds", {call.method, call.host})
-                      .observe(seconds(*call.took));
-              }};
+  return {
+      .transport = [over_curl = options.http_transport == "curl"](
+                       const net::ConnectionOptions& how) -> std::unique_ptr<net::Transport> {
+        return over_curl ? net::curl_transport(how) : net::cpprest_transport(how);
+      },
+      .on_call =
+          [&registry](const kube::Call& call) {
+            registry.counter("rest_client_requests_total", {call.code, call.method, call.host})
+                .add();
+            if (const auto write = kube::write_of(call.method, call.path))
+              registry
+                  .counter("sandfleet_api_writes_total", {write->verb, write->resource, call.code})
+                  .add();
+            if (call.took)
+              registry.histogram("rest_client_request_duration_seconds", {call.method, call.host})
+                  .observe(seconds(*call.took));
+          }};
 }
 
 // What clients dial is in the certificate in a settled order, so that replicas agree on it.
@@ -110,9 +116,13 @@ class ClusterHome final : public Home {
                  .lease = base::Seconds(options.lease_seconds)}) {
     store_.on_sandbox_change([this](const api::Key& key) { parts_.queue.add(key); });
     store_.on_provider_change([this](const std::string& name) { parts_.provider_news.add(name); });
-    parts_.registry.before_exposition([this] {
+    parts_.registry.before_exposition([this, told = std::map<std::string, int>{}]() mutable {
       for (const auto& [name, held] : leases_.held())
         parts_.registry.gauge("leader_election_master_status", {name}).set(held ? 1 : 0);
+      for (const auto& [name, count] : leases_.slow_paths()) {
+        parts_.registry.counter("leader_election_slowpath_total", {name}).add(count - told[name]);
+        told[name] = count;
+      }
     });
   }
 

@@ -87,6 +87,12 @@ std::map<std::string, bool> ShardLeases::held() const {
   return held;
 }
 
+std::map<std::string, int> ShardLeases::slow_paths() const {
+  std::map<std::string, int> counted;
+  for (const auto& shard : shards_) counted[shard->name] = shard->elector.slow_paths();
+  return counted;
+}
+
 // Asked before a lease is claimed and once more before it is acted upon. One that is being claimed
 // counts as held, or all of them would be claimed at once.
 bool ShardLeases::may_claim(Shard& shard) {

@@ -52,6 +52,8 @@ class ShardLeases final : public Mandate {
   std::optional<base::Error> end() const;
   // Which leases there are, and whether we act by them: for leader_election_master_status.
   std::map<std::string, bool> held() const;
+  // How many renewals of each were not plain, see Elector: for leader_election_slowpath_total.
+  std::map<std::string, int> slow_paths() const;
 
  private:
   struct Shard;

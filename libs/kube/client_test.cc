@@ -426,6 +426,7 @@ TEST(Connection, CountsEveryAnswer) {
             "503 GET api.test");
   EXPECT_EQ(server.calls()[1].code + " " + server.calls()[1].method, "<error> DELETE");
   EXPECT_TRUE(server.calls()[0].took);
+  EXPECT_TRUE(server.calls()[1].path.ends_with("/sandboxes/box%201"));
   watch(server);
   EXPECT_FALSE(server.calls()[2].took);
 }

@@ -58,8 +58,11 @@ net::Reply Connection::attempt(net::Request request, const Proof& proof, const A
 void Connection::report(const net::Request& request, const net::Reply& reply,
                         std::optional<Milliseconds> took) const {
   if (settings_.on_call)
-    settings_.on_call(
-        {reply ? std::to_string(reply->status) : "<error>", request.method, host_, took});
+    settings_.on_call({.code = reply ? std::to_string(reply->status) : "<error>",
+                       .method = request.method,
+                       .host = host_,
+                       .path = request.url.substr(config_.cluster.server.size()),
+                       .took = took});
 }
 
 net::Reply Connection::carry(net::Request request, std::stop_token stop, const Ask& ask) {

@@ -16,10 +16,11 @@
 namespace kube {
 
 // One answer of the API server, or its absence: for rest_client_requests_total{code,method,host}
-// and rest_client_request_duration_seconds.
+// and rest_client_request_duration_seconds, and for sandfleet_api_writes_total (write.h).
 struct Call {
   std::string code;  // "200"; "<error>" when there was no answer.
   std::string method, host;
+  std::string path = {};                        // On the server, with its query.
   std::optional<base::Milliseconds> took = {};  // Nothing: a watch, which lasts as long as it may.
 };
 

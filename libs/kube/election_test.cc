@@ -85,6 +85,36 @@ TEST(Election, CountsAnothersTimeFromWhenItFirstLookedSo) {
   EXPECT_EQ(after_look(standing, renewed, kNow + 9s).seen_at, kNow + 9s);
 }
 
+// A lease whose next writes fail as often as told.
+class FlakyLease final : public LeaseStore {
+ public:
+  int failures = 0;
+  Answer<std::optional<LeaseRecord>> get(std::stop_token) override { return record_; }
+  Answer<LeaseRecord> put(const LeaseRecord& record, std::stop_token) override {
+    if (failures-- > 0) return Refusal{{base::ErrorCode::kUnavailable, "lost"}};
+    record_ = record;
+    record_->resource_version = "7";
+    return *record_;
+  }
+
+ private:
+  std::optional<LeaseRecord> record_;
+};
+
+TEST(Elector, CountsTheRenewalsThatItHadToLookBefore) {
+  FlakyLease lease;
+  base::FakeClock clock;
+  Elector elector(lease, clock, kSettings);
+  elector.turn({});
+  elector.turn({});
+  ASSERT_TRUE(elector.may_act());
+  EXPECT_EQ(elector.slow_paths(), 0) << "a first look and a renewal are as they should be";
+  lease.failures = 2;
+  for (int turn = 0; turn < 4; ++turn) elector.turn({});
+  EXPECT_EQ(elector.slow_paths(), 2);
+  EXPECT_TRUE(elector.may_act());
+}
+
 // --- Contenders in simulated time.
 
 // The lease as a server keeps it. Time may pass, and the other may move, while a request is on its

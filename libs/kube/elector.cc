@@ -44,6 +44,7 @@ Milliseconds Elector::turn(std::stop_token stop) {
       return jittered(rest->time);
     }
     if (std::holds_alternative<Look>(move)) {
+      if (holds(standing_, settings_)) ++slow_paths_;
       const auto seen = store_.get(stop);
       if (!seen) {
         base::log::debug("A lease cannot be read", {{"error", seen.error()}});

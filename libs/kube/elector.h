@@ -37,6 +37,9 @@ class Elector {
   // How many times we could act anew after a moment in which we could not.
   int spells() const { return spells_; }
   base::Moment since() const { return since_; }
+  // How many times a lease that we last saw as ours had to be looked at before it could be renewed,
+  // for the renewal before had failed.
+  int slow_paths() const { return slow_paths_; }
   // Who held it when we last saw it: us, another, or nobody (empty).
   std::string holder() const;
 
@@ -72,6 +75,7 @@ class Elector {
   // Set in this order whenever we come to hold it.
   std::atomic<base::Moment> since_{base::Moment{}};
   std::atomic<int> tenures_ = 0, spells_ = 0;
+  std::atomic<int> slow_paths_ = 0;
   std::atomic<base::Moment> acts_until_{base::Moment{}};
   mutable std::mutex mutex_;
   std::string holder_;
