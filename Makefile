@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
 export CTEST_PARALLEL_LEVEL ?= 2
 
-.PHONY: demo test check build bench format clean coverage tidy help
+.PHONY: demo test check build bench bench-cluster format clean coverage tidy help
 
 demo: ## Show everything on this machine: provider, controller, sandboxes, crash, clean-up (KEEP=1 leaves it running)
 	@scripts/bootstrap demo
@@ -28,6 +28,12 @@ bench: ## Measure create→Ready and print it beside the bar (docs/benchmarks.md
 	@scripts/build release
 	@bench/run
 
+bench-cluster: ## Measure controllers in a cluster with 1,000 sandboxes (N=10000 for more; docs/benchmarks.md)
+	@scripts/bootstrap test
+	@scripts/kubernetes wait >/dev/null
+	@scripts/build release
+	@bench/cluster --sandboxes $${N:-1000}
+
 format: ## Let clang-format lay out the code
 	@scripts/bootstrap
 	@git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
@@ -44,4 +50,4 @@ clean: ## Remove build/ (the caches under ~/.cache/sandfleet stay)
 	@rm -rf build
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

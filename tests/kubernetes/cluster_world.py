@@ -15,6 +15,7 @@ import urllib.parse
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from control_plane import GROUP, WRITES, ControlPlane, world  # noqa: E402
 
+BOOKS = "--bookkeeping"  # A provider's, where what runs in sandboxes does not matter.
 OWN, TEAM = "sandfleet-system", "team"  # The controller's namespace, and a tenant's.
 MERGE = "application/merge-patch+json"
 USER, GROUPS = "sandfleet-controller", ("controllers",)  # Whom the API server takes a controller for.
@@ -95,9 +96,10 @@ class Wire:
 
 
 class Replica:
-    """One sandfleet-controller; it reaches the API server through a wire of its own where it is given one."""
+    """One sandfleet-controller; it reaches the API server through a wire of its own where it is given one. It is brisk
+    and says much, or as people have it."""
 
-    def __init__(self, cluster, folder, name, *arguments, wire=None):
+    def __init__(self, cluster, folder, name, *arguments, wire=None, brisk=True):
         self.folder, self.name, self.program = folder / name, name, None
         self.folder.mkdir()
         kubeconfig = cluster.kubeconfig(USER, GROUPS)
@@ -106,8 +108,8 @@ class Replica:
             kubeconfig = self.folder / "kubeconfig"
             kubeconfig.touch(0o600)
             kubeconfig.write_text(text)
-        self.arguments = ["--kubeconfig", kubeconfig, "--own-namespace", OWN, "--poll-seconds", "2",
-                          "--log-level", "debug", *arguments]
+        self.arguments = ["--kubeconfig", kubeconfig, "--own-namespace", OWN,
+                          *(["--poll-seconds", "2", "--log-level", "debug"] if brisk else []), *arguments]
 
     def start(self):
         ready = self.folder / "ready"
@@ -121,6 +123,9 @@ class Replica:
 
     def metrics(self):
         return self._page("/metrics")
+
+    def series(self):
+        return world.series_in(self.metrics())
 
     def readiness(self):
         return self._page("/readyz")
@@ -183,6 +188,11 @@ class ClusterWorld:
         self.create(f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": rules})
         self.create(f"{rbac}/clusterrolebindings", {"metadata": {"name": name}, **self._binding("ClusterRole", name)})
 
+    def let_in(self, user):
+        """Somebody else who may do to Sandboxes what a controller may."""
+        self.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                    {"metadata": {"name": user}, **self._binding("ClusterRole", "controller", user)})
+
     def grant(self, namespace, name, rules):
         rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
         self.create(f"{rbac}/roles", {"metadata": {"name": name}, "rules": rules})
@@ -200,8 +210,8 @@ class ClusterWorld:
             removed = self.cluster.ask("DELETE", f"{self._sandboxes()}/{name}")
             assert removed.status == 200, removed
 
-    def replica(self, name, *arguments, wire=None):
-        made = Replica(self.cluster, self.folder, name, *arguments, wire=wire)
+    def replica(self, name, *arguments, **settings):
+        made = Replica(self.cluster, self.folder, name, *arguments, **settings)
         self.replicas.append(made)
         return made
 
@@ -263,15 +273,16 @@ class ClusterWorld:
         return f"{GROUP}/namespaces/{TEAM}/sandboxes"
 
     @staticmethod
-    def _binding(kind, name):
+    def _binding(kind, name, user=USER):
         return {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
-                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]}
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]}
 
 
 @contextlib.contextmanager
 def cluster_world(*provider_arguments, controllers=False):
     """An API server with our CRDs, a provider, and no controller of ours yet; afterwards nothing is left of them."""
-    world.need_root()
+    if BOOKS not in provider_arguments:
+        world.need_root()
     with world.temporary_folder("cluster") as folder, ControlPlane(folder / "control-plane", controllers) as cluster:
         with world.Provider(folder / "provider", *provider_arguments) as provider:
             made = ClusterWorld(folder, cluster, provider)

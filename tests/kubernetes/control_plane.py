@@ -32,6 +32,8 @@ GROUP = "/apis/sandfleet.dev/v1alpha1"
 YAML, APPLY = "application/yaml", "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"  # What `kubectl get` asks for.
 
+AUDIT_MEGABYTES = 8192  # It is not rotated: what was written first counts, too.
+
 AUDIT_POLICY = """\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -162,7 +164,7 @@ class ControlPlane:
             f"--service-account-key-file={pki('accounts.key')}", f"--service-account-signing-key-file={pki('accounts.key')}",
             f"--service-cluster-ip-range={SERVICES}", "--authorization-mode=Node,RBAC",
             f"--audit-policy-file={self.folder / 'audit-policy.yaml'}",
-            f"--audit-log-path={self.audit_log}", *admission, *self.api_server_arguments())
+            f"--audit-log-path={self.audit_log}", f"--audit-log-maxsize={AUDIT_MEGABYTES}", *admission, *self.api_server_arguments())
         self.wait_ready()
 
     def api_server_arguments(self):

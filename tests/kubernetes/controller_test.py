@@ -11,14 +11,20 @@ from cluster_world import GROUP, OWN, READ_SECRETS, TEAM, USER, WRITES, Wire, cl
 from world import run_inside  # noqa: E402
 
 
-def test_a_sandbox_lives_by_three_writes_and_no_more():
-    with cluster_world() as here, here.replica("one"):
+def test_a_sandbox_lives_by_three_writes_and_no_more():  # I-SPEC, I-NOFLAP, I-TAG
+    with cluster_world() as here, here.replica("one") as replica:
         made = here.sandbox("box")
         box = here.wait_ready("box")["box"]
         assert run_inside(here.provider, box, "echo alive") == (0, "alive\n")
         here.wait_for("events", lambda: {"Created", "Ready"} <= set(here.events("box")))
         slow = here.events("box").count("SlowStep")  # On a busy machine each of these is told, too.
         assert here.writes("box") == ["patch 200"] + ["patch status 200"] * (2 + slow), (here.writes("box"), here.story())
+        counted = replica.series()
+        for resource in ("sandboxes", "sandboxes/status"):
+            written = [each for each in here.cluster.requests(USER, {"patch"}) if each["responseStatus"]["code"] == 200 and
+                       resource == "/".join(filter(None, (each["objectRef"]["resource"], each["objectRef"].get("subresource"))))]
+            assert world.sum_of(counted, "sandfleet_api_writes_total", verb="patch", resource=resource, code="200") == len(written)
+        assert world.sum_of(counted, "leader_election_slowpath_total", name="sandfleet-0-of-1") == 0
         seen = here.look("box")
         assert seen["spec"] == made["spec"] and seen["metadata"]["generation"] == 1, seen
         ours = [each for each in seen["metadata"]["managedFields"] if each["manager"] == "sandfleet-controller"]
@@ -48,7 +54,7 @@ def test_a_sandbox_lives_by_three_writes_and_no_more():
         assert len(here.created()) == 1, here.calls()
 
 
-def test_a_namespace_goes_also_when_the_controller_is_killed_meanwhile():
+def test_a_namespace_goes_also_when_the_controller_is_killed_meanwhile():  # I-NSDEL, I-RESYNC
     with cluster_world(controllers=True) as here:
         names = [f"box-{number}" for number in range(3)]
         replica = here.replica("one", "--lease-seconds", "6").start()
@@ -64,7 +70,7 @@ def test_a_namespace_goes_also_when_the_controller_is_killed_meanwhile():
         assert len(here.created()) == len(names)
 
 
-def test_who_was_stopped_past_his_lease_does_nothing_more():
+def test_who_was_stopped_past_his_lease_does_nothing_more():  # I-LEAD, I-STALE
     with cluster_world() as here:
         first, second = (here.replica(name, "--lease-seconds", "6") for name in ("first", "second"))
         first.start()
@@ -96,7 +102,7 @@ def test_who_was_stopped_past_his_lease_does_nothing_more():
             here.wait_gone()
 
 
-def test_who_is_asked_to_stop_finishes_and_hands_over_at_once():
+def test_who_is_asked_to_stop_finishes_and_hands_over_at_once():  # I-ONE, I-RESYNC
     with cluster_world("--fault", "create:latency:ms=3000") as here:
         # Nobody waits out a lease of a minute here.
         first, second = (here.replica(name, "--lease-seconds", "60") for name in ("first", "second"))
@@ -116,7 +122,7 @@ def test_who_is_asked_to_stop_finishes_and_hands_over_at_once():
             here.wait_gone()
 
 
-def test_shards_are_shared_and_taken_over():
+def test_shards_are_shared_and_taken_over():  # I-ONE, I-RESYNC
     with cluster_world() as here:
         here.create(f"{GROUP}/sandboxproviders", {"metadata": {"name": "other"}, "spec": here.provider_spec()})
         pair = [here.replica(name, "--lease-seconds", "15", "--shards", "2") for name in ("first", "second")]
@@ -137,7 +143,7 @@ def test_shards_are_shared_and_taken_over():
         assert len(here.created()) == 2, here.calls()
 
 
-def test_a_tenants_secret_is_read_only_where_that_was_granted():
+def test_a_tenants_secret_is_read_only_where_that_was_granted():  # I-SECRET
     with cluster_world() as here, here.replica("one") as replica:
         here.secret(TEAM, "token", value="CANARY-in-a-tenants-secret")
         here.sandbox("box", env=[{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "token", "key": "value"}}}])
@@ -173,7 +179,7 @@ def test_a_providers_key_may_be_wrong_missing_and_changed():
         here.wait_gone()
 
 
-def test_cuts_on_the_way_to_the_api_server_lose_nothing():
+def test_cuts_on_the_way_to_the_api_server_lose_nothing():  # I-ONE, I-STALE
     with cluster_world() as here:
         wire = Wire(here.cluster.port)
         names = [f"box-{number}" for number in range(4)]
@@ -199,7 +205,7 @@ def test_cuts_on_the_way_to_the_api_server_lose_nothing():
         wire.close()
 
 
-def test_an_api_server_that_is_killed_again_and_again_leaves_one_box_each():
+def test_an_api_server_that_is_killed_again_and_again_leaves_one_box_each():  # I-ONE
     with cluster_world() as here, here.replica("one", "--lease-seconds", "6"):
         names = [f"box-{number}" for number in range(3)]
         for name in names:
@@ -213,7 +219,7 @@ def test_an_api_server_that_is_killed_again_and_again_leaves_one_box_each():
         here.wait_gone()
 
 
-def test_heartbeats_go_on_while_the_api_server_is_away():
+def test_heartbeats_go_on_while_the_api_server_is_away():  # I-HB, I-LEAD
     with cluster_world() as here, here.replica("one", "--lease-seconds", "6") as replica:
         here.sandbox("box", keepAlive={"timeoutSeconds": 15, "heartbeatSeconds": 5})
         box = here.wait_ready("box")["box"]
@@ -230,6 +236,7 @@ def test_heartbeats_go_on_while_the_api_server_is_away():
         here.change("box", desiredState="Paused")
         here.wait_for("caught up", lambda: here.condition("box", "Paused").get("status") == "True")
         assert replica.acts() and replica.program.alive()
+        assert world.sum_of(replica.series(), "leader_election_slowpath_total", name="sandfleet-0-of-1") > 0
         here.remove("box")
         here.wait_gone()
 

@@ -255,6 +255,19 @@ class Provider:
         self.close()
 
 
+def series_in(page):
+    """{series as it is spelled: value} of a page of metrics."""
+    lines = [line for line in page.splitlines() if line and line[0] != "#"]
+    return {series: float(value) for series, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def sum_of(all_series, metric, /, **labels):
+    """The series of that metric that have these labels, together."""
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    return sum(value for series, value in all_series.items()
+               if series.split("{")[0] == metric and all(each in series for each in wanted))
+
+
 def _urls(ready):
     told = json.loads(ready)
     return told["api_url"], told["data_url"]
