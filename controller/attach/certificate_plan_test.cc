@@ -70,13 +70,13 @@ TEST_F(CertificatePlanTest, PublishesANewAuthorityBeforeItSigns) {
   expect_usable(*published, now);
 
   now += hours(200);
-  const auto signed_by_it = next(*published, now);
+  const auto signed_by_it = next(published, now);
   ASSERT_TRUE(signed_by_it);
   EXPECT_TRUE(
       base::is_issued_by(signed_by_it->serving.certificate, published->authority.certificate));
   expect_usable(*signed_by_it, now);
 
-  const auto without_the_old = next(*signed_by_it, kStart + hours(3'001));
+  const auto without_the_old = next(signed_by_it, kStart + hours(3'001));
   ASSERT_TRUE(without_the_old);
   EXPECT_THAT(base::certificates_in(without_the_old->bundle), SizeIs(1));
 }

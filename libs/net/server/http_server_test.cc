@@ -33,10 +33,7 @@ extern "C" int close(int fd) {
 namespace net {
 namespace {
 
-using std::chrono_literals::operator""h;
-using std::chrono_literals::operator""min;
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
+using namespace std::chrono_literals;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -51,10 +48,12 @@ class Client {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     ::inet_pton(AF_INET, from, &address.sin_addr);
-    ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+    const bool bound =
+        ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    connected_ =
+        bound && ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
 
   bool connected() const { return connected_; }
@@ -217,6 +216,7 @@ TEST(HttpServer, ServesManyAtATimeAlthoughEachHandlerBlocks) {
   std::atomic<int> good = 0;
   {
     std::vector<std::jthread> clients;
+    clients.reserve(kClients);
     for (int i = 0; i < kClients; ++i) {
       clients.emplace_back(
           [&] { good += get(server->port(), "/").starts_with("HTTP/1.1 200") ? 1 : 0; });
