@@ -35,7 +35,7 @@ int use_cluster(const kube::Config& config, const cli::Terminal& terminal,
       connection,
       {.field_manager = cli::kFieldManager, .timeout = patience, .list_timeout = 2 * patience});
   cli::ClusterBackend backend(client, terminal.clock,
-                              [&](const std::string& news) { terminal.err << news << std::endl; });
+                              [&](const std::string& news) { terminal.err << news << '\n'; });
   return use(backend);
 }
 

@@ -88,7 +88,7 @@ TEST_F(PlaceTest, RefusesFlagsThatMeanNothingThere) {
 
 struct BadCase {
   const char* name;
-  const char* text;
+  std::string text;
   const char* context;
   const char* says;  // F stands for the file.
 };
@@ -98,7 +98,7 @@ TEST_F(PlaceTest, SaysWhatIsWrongWithAKubeconfig) {
       {"empty", "", "", "1 F: the file is empty; write a kubeconfig into it"},
       {"no_yaml", "a: [", "", "1 F:1:"},
       {"no_current", "clusters: []\n", "", "1 F: current-context: is not set; write one"},
-      {"no_such_context", kKubeconfig.data(), "gone",
+      {"no_such_context", std::string(kKubeconfig), "gone",
        "1 F: contexts: there is no context \"gone\"; choose one of dev, prod"},
   };
   for (const auto& each : cases) {

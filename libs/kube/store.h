@@ -122,10 +122,14 @@ class Store {
  private:
   struct ByKey {
     using is_transparent = void;
-    static const api::Key& key_of(const Pointer& object) { return object->metadata.key; }
-    static const api::Key& key_of(const api::Key& key) { return key; }
-    bool operator()(const auto& one, const auto& other) const {
-      return key_of(one) < key_of(other);
+    bool operator()(const Pointer& one, const Pointer& other) const {
+      return one->metadata.key < other->metadata.key;
+    }
+    bool operator()(const Pointer& one, const api::Key& other) const {
+      return one->metadata.key < other;
+    }
+    bool operator()(const api::Key& one, const Pointer& other) const {
+      return one < other->metadata.key;
     }
   };
   using Objects = std::set<Pointer, ByKey>;
