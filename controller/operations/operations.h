@@ -18,6 +18,7 @@ struct Operation {
   // `finishes`, at once.
   std::function<void(std::stop_token)> work;
   bool finishes = false;  // It must not be cut short: a create or a pause.
+  bool can_wait = false;  // Nobody waits for it: others go first.
 };
 
 // Runs at most one Operation per Sandbox, and then has its key looked at again. One that is lost

@@ -21,11 +21,11 @@ Pool::~Pool() {
 bool Pool::start(Operation operation) {
   {
     std::lock_guard lock(mutex_);
-    if (stopping_ || waiting_.size() >= options_.waiting_max) return false;
+    if (stopping_ || waiting_.size() + patient_.size() >= options_.waiting_max) return false;
     if (!running_.try_emplace(operation.uid, operation.name, operation.finishes, std::stop_source())
              .second)
       return false;
-    waiting_.push_back(std::move(operation));
+    (operation.can_wait ? patient_ : waiting_).push_back(std::move(operation));
   }
   waiting_changed_.notify_one();
   return true;
@@ -46,21 +46,29 @@ std::size_t Pool::size() const {
 void Pool::drain(base::Milliseconds grace) {
   std::unique_lock lock(mutex_);
   stopping_ = true;
-  for (const auto& operation : waiting_) running_.erase(operation.uid);
-  waiting_.clear();
+  while (!is_empty()) running_.erase(take().uid);
   for (auto& [uid, running] : running_)
     if (!running.finishes) running.stop.request_stop();
   idle_.wait_for(lock, grace, [this] { return active_ == 0; });
   for (auto& [uid, running] : running_) running.stop.request_stop();
 }
 
+Operation Pool::take() {
+  const bool patient =
+      waiting_.empty() || (!patient_.empty() && passed_over_ >= options_.passed_over_max);
+  passed_over_ = patient ? 0 : passed_over_ + 1;
+  auto& from = patient ? patient_ : waiting_;
+  Operation operation = std::move(from.front());
+  from.pop_front();
+  return operation;
+}
+
 void Pool::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    waiting_changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
+    waiting_changed_.wait(lock, [this] { return ended_ || !is_empty(); });
     if (ended_) return;
-    Operation operation = std::move(waiting_.front());
-    waiting_.pop_front();
+    Operation operation = take();
     ++active_;
     const std::stop_token cut = running_.at(operation.uid).stop.get_token();
     lock.unlock();

@@ -15,6 +15,7 @@ namespace controller {
 struct PoolOptions {
   std::size_t threads = 32;
   std::size_t waiting_max = 200'000;
+  std::size_t passed_over_max = 16;  // So many go before one that can wait.
 };
 
 // Operations on a fixed number of threads.
@@ -39,13 +40,16 @@ class Pool final : public Operations {
     std::stop_source stop;
   };
   void work();
+  Operation take();
+  bool is_empty() const { return waiting_.empty() && patient_.empty(); }
 
   const PoolOptions options_;
   const std::function<void(const api::Key&)> finished_;
   mutable std::mutex mutex_;
   std::condition_variable waiting_changed_;  // For the threads: each Operation wakes one.
   std::condition_variable idle_;             // For who drains.
-  std::deque<Operation> waiting_;
+  std::deque<Operation> waiting_, patient_;
+  std::size_t passed_over_ = 0;             // Since one of the patient went last.
   std::map<std::string, Running> running_;  // By UID; the waiting ones too.
   std::size_t active_ = 0;
   bool stopping_ = false;  // Nothing more is taken.

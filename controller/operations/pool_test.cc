@@ -52,6 +52,29 @@ TEST(Pool, WakesOneThreadForEachOperation) {
   EXPECT_LT(times_that_threads_slept() - before, long{kOperations} * kThreads / 4);
 }
 
+TEST(Pool, LetsThoseGoFirstThatSomebodyWaitsFor) {
+  std::latch go(1), begun(1), ended(7);
+  std::vector<std::string> order;  // Of the one thread.
+  Pool pool({.threads = 1, .passed_over_max = 2},
+            [&](const api::Key& key) { order.push_back(key.name), ended.count_down(); });
+  const auto nothing = [](std::stop_token) {};
+  ASSERT_TRUE(pool.start(operation("first", [&](std::stop_token) {
+    begun.count_down();
+    go.wait();
+  })));
+  begun.wait();
+  for (const char* uid : {"patient-1", "patient-2"}) {
+    Operation patient = operation(uid, nothing);
+    patient.can_wait = true;
+    ASSERT_TRUE(pool.start(std::move(patient)));
+  }
+  for (const char* uid : {"u1", "u2", "u3", "u4"}) ASSERT_TRUE(pool.start(operation(uid, nothing)));
+  go.count_down();
+  ended.wait();
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"first", "u1", "patient-1", "u2", "u3", "patient-2", "u4"}));
+}
+
 TEST(Pool, RefusesWhenItIsFull) {
   std::latch go(1), begun(1);
   Pool pool({.threads = 1, .waiting_max = 1}, [](const api::Key&) {});

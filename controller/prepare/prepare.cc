@@ -57,6 +57,8 @@ class Preparation {
       options_.on_step("ending the executor that refuses us");
       if (const auto ended = script(kEndAll, {kExecutorPath}, kRoot); !ended)
         return from_envd(ended.error());
+    } else if (options_.expected) {
+      if (auto answer = ask(); is_heard(answer) || is_turned_away(answer)) return answer;
     }
     auto begun = start();
     if (!begun) begun = look_into(begun.error());

@@ -27,6 +27,8 @@ struct PrepareOptions {
   const base::Clock& clock;
   // Waits, so that a test need not.
   std::function<void(base::Milliseconds)> rest;
+  // One of ours was at work there when last heard of: it is asked before anything is started.
+  bool expected = false;
   // Hears the name of each step as it begins.
   std::function<void(std::string_view step)> on_step = [](std::string_view) {};
   // From the executor's keys to its first answer, however long each ask takes; one that is on its

@@ -228,6 +228,11 @@ class Prepare : public testing::Test {
   Result<wire::Health> prepare_with(const ExecutorFile& file, bool replace = false) {
     return bring_to_life(inside_, door_, file, {"uid-1", 1, "aa", "kk"}, replace, options(), {});
   }
+  Result<wire::Health> prepare_expected() {
+    PrepareOptions expecting = options();
+    expecting.expected = true;
+    return bring_to_life(inside_, door_, file_, {"uid-1", 1, "aa", "kk"}, false, expecting, {});
+  }
   PrepareOptions options() {
     return {.clock = clock_,
             .rest =
@@ -254,6 +259,16 @@ TEST_F(Prepare, TakesFourCallsWhereTheTemplateHasTheExecutor) {
   EXPECT_EQ(inside_.calls, 4) << "start, lay out, keys, answer";
   EXPECT_EQ(inside_.uploads, 0);
   EXPECT_TRUE(pauses_.empty());
+}
+
+TEST_F(Prepare, AsksOneThatIsExpectedBeforeItStartsAny) {
+  bake();
+  EXPECT_TRUE(prepare_expected()) << "none is there yet";
+  EXPECT_EQ(inside_.calls, 5) << "an ask in vain, then as ever";
+  inside_.calls = 0;
+  EXPECT_TRUE(prepare_expected());
+  EXPECT_EQ(inside_.calls, 1);
+  EXPECT_EQ(inside_.starts, 1);
 }
 
 TEST_F(Prepare, UploadsWhereTheTemplateHasNone) {

@@ -75,6 +75,7 @@ base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool repl
                                    key_of(wire::TokenKind::kAdmin)};
   const PrepareOptions options{.clock = clock_,
                                .rest = [](auto time) { std::this_thread::sleep_for(time); },
+                               .expected = target.was_prepared,
                                .on_step = on_step};
   return bring_to_life(sandbox, door, file_, secrets, replace, options, stop);
 }

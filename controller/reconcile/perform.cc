@@ -85,12 +85,13 @@ void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
 }
 
 Outcome Reconciler::begin(const Pass& pass, std::string name, bool finishes,
-                          std::function<void(std::stop_token)> work) {
+                          std::function<void(std::stop_token)> work, bool can_wait) {
   const bool begun = parts_.operations.start({.key = pass.wanted().metadata.key,
                                               .uid = pass.uid(),
                                               .name = std::move(name),
                                               .work = std::move(work),
-                                              .finishes = finishes});
+                                              .finishes = finishes,
+                                              .can_wait = can_wait});
   if (!begun)
     return failed({base::ErrorCode::kUnavailable, "the controller is stopping or too busy"});
   return Outcome{.begun = true};
@@ -275,12 +276,16 @@ base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id,
                              pass.cloud(priority), stop));
     parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.handle = handle; });
   }
-  return Target{pass.session->provider->spec, *handle, pass.uid(), pass.wanted().status.epoch,
-                pass.wanted().spec.provider};
+  const api::SandboxStatus& status = pass.wanted().status;
+  return Target{pass.session->provider->spec, *handle,       pass.uid(), status.epoch,
+                pass.wanted().spec.provider,  status.run > 0};
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
-  return begin(pass, "Prepare", false, [this, pass, step](std::stop_token stop) {
+  // One that is Ready is only looked at again, by a process that has yet to hear from it.
+  const auto* ready = api::find_condition(pass.wanted().status, api::condition::kReady);
+  const bool can_wait = ready != nullptr && ready->status == "True" && !step.replace;
+  const auto work = [this, pass, step](std::stop_token stop) {
     const auto on_step = [&](std::string_view name) {
       parts_.memories.update(pass.uid(), [&](Memory& memory) {
         memory.progress = Progress{.step = std::string(name), .since = parts_.clock.now()};
@@ -299,7 +304,8 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
     // The first refusal is answered at once, by a replacement; one that is refused too waits.
     if (!health && (step.replace || health.error().code != base::ErrorCode::kDenied))
       hold_back(pass.wanted(), "Prepare", health.error());
-  });
+  };
+  return begin(pass, "Prepare", false, work, can_wait);
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {

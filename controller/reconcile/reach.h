@@ -19,6 +19,7 @@ struct Target {
   std::string uid;
   std::int64_t epoch = 0;
   std::string provider_name = {};
+  bool was_prepared = false;  // An executor of ours was at work there, before this process perhaps.
 };
 
 // What the controller does inside a sandbox. kDenied: an executor answers and refuses our token;

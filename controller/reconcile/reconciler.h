@@ -94,7 +94,7 @@ class Reconciler {
   Outcome perform(const Pass& pass, const Wait& step);
 
   Outcome begin(const Pass& pass, std::string name, bool finishes,
-                std::function<void(std::stop_token)> work);
+                std::function<void(std::stop_token)> work, bool can_wait = false);
   Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
                          bool finalizer);
   base::Result<e2b::NewSandbox> new_sandbox(const api::Sandbox& wanted, const Session& session,
