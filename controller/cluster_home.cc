@@ -153,7 +153,7 @@ class ClusterHome final : public Home {
   }
   void look_at_all_of(int shard) {
     for (const auto& sandbox : store_.sandboxes())
-      if (leases_.is_of(shard, sandbox->spec.provider)) parts_.queue.add(sandbox->metadata.key);
+      if (leases_.is_of(shard, sandbox->spec.provider)) queue_first_look(parts_.queue, *sandbox);
     for (const auto& provider : store_.providers())
       if (leases_.is_of(shard, provider->metadata.key.name))
         parts_.provider_news.add(provider->metadata.key.name);

@@ -15,6 +15,8 @@ namespace {
 
 constexpr base::Milliseconds kPollRetryMin{1'000};
 constexpr base::Milliseconds kRecordMax{15'000};  // For writes at the end, if the store is slow.
+constexpr base::Milliseconds kListFirst{3'000};
+constexpr int kPassesInTurnMax = 16;
 
 // Sleeps unless stopped.
 void rest(base::Milliseconds time, std::stop_token stop) {
@@ -38,6 +40,11 @@ const char* word_of(const kube::Requeue& requeue) {
 
 }  // namespace
 
+void queue_first_look(kube::Queue& queue, const api::Sandbox& sandbox) {
+  const bool bound = !sandbox.status.sandbox_id.empty() && !sandbox.deleting();
+  queue.add_after(sandbox.metadata.key, bound ? kListFirst : base::Milliseconds(0));
+}
+
 Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
                             const api::ResourceStore& store, kube::Queue& queue,
                             const base::Clock& clock) {
@@ -60,7 +67,7 @@ Controller::~Controller() { stop(); }
 void Controller::start() {
   parts_.registry.gauge("controller_runtime_max_concurrent_reconciles", {kQueueName})
       .set(static_cast<double>(pace_.workers));
-  for (const auto& sandbox : parts_.store.sandboxes()) parts_.queue.add(sandbox->metadata.key);
+  for (const auto& sandbox : parts_.store.sandboxes()) queue_first_look(parts_.queue, *sandbox);
   heart_ = std::jthread([this](std::stop_token stop) { parts_.engine.run(stop); });
   threads_.emplace_back([this](std::stop_token stop) { keep_rhythm(stop); });
   for (std::size_t i = 0; i < pace_.workers; ++i)
@@ -77,11 +84,13 @@ void Controller::end(base::Milliseconds finish) {
   threads_.clear();
   parts_.pool.drain(finish);
   const base::Moment until = parts_.clock.now() + std::min(finish, kRecordMax);
-  // What the last operations made is put on record: a create that finished is bound.
+  // What the last operations made is put on record: a create that finished is bound. No create is
+  // meant any more: an intent that nobody sent would keep the next one waiting until it settles.
   while (parts_.clock.now() < until) {
     const auto key = parts_.queue.try_next();
     if (!key) break;
-    parts_.reconciler.reconcile(*key);
+    const auto sandbox = parts_.store.find_sandbox(*key);
+    if (sandbox && api::attempt_of(sandbox->metadata)) parts_.reconciler.reconcile(*key);
     parts_.queue.done(*key, {});
   }
   heart_ = {};
@@ -95,7 +104,7 @@ void Controller::work(std::stop_token stop) {
     const base::Moment begun = parts_.clock.now();
     parts_.registry.histogram("workqueue_queue_duration_seconds", {kQueueName, kQueueName})
         .observe(seconds(parts_.queue.waited(*key)));
-    const kube::Requeue requeue = parts_.reconciler.reconcile(*key);
+    const kube::Requeue requeue = take_turn(*key);
     const double took = seconds(parts_.clock.now() - begun);
     parts_.registry.histogram("workqueue_work_duration_seconds", {kQueueName, kQueueName})
         .observe(took);
@@ -109,6 +118,17 @@ void Controller::work(std::stop_token stop) {
   }
 }
 
+// As many passes as follow at once upon each other: who has just done one step need not stand in
+// line for the next. Also at the end: the create that was meant a moment ago is begun.
+kube::Requeue Controller::take_turn(const api::Key& key) {
+  kube::Requeue requeue = parts_.reconciler.reconcile(key);
+  for (int passes = 1; passes < kPassesInTurnMax; ++passes) {
+    if (requeue.failed || requeue.after != base::Milliseconds(0)) break;
+    requeue = parts_.reconciler.reconcile(key);
+  }
+  return requeue;
+}
+
 void Controller::keep_rhythm(std::stop_token stop) {
   struct Due {
     base::Moment poll = {}, sweep = {};
@@ -116,10 +136,8 @@ void Controller::keep_rhythm(std::stop_token stop) {
   };
   std::map<std::string, Due> dues;  // Of the providers that there are.
   while (!stop.stop_requested()) {
-    for (const auto& name : parts_.provider_news.take()) {
-      dues[name].poll = {};
-      wake_all_of(name);
-    }
+    const std::set<std::string> news = parts_.provider_news.take();
+    for (const auto& name : news) dues[name].poll = {};
     const auto providers = parts_.store.providers();
     const std::set<std::string> names = names_of(providers);
     if (std::erase_if(dues, [&](const auto& due) { return !names.contains(due.first); }) > 0)
@@ -134,11 +152,14 @@ void Controller::keep_rhythm(std::stop_token stop) {
         due.retry = polled ? kPollRetryMin : std::min(pace_.poll, due.retry * 2);
         due.poll = parts_.clock.now() + (polled ? pace_.poll : due.retry);
       }
+      if (news.contains(name)) wake_all_of(name);
       if (parts_.clock.now() >= due.sweep) {
         sweep(name, stop);
         due.sweep = parts_.clock.now() + pace_.sweep;
       }
     }
+    for (const auto& name : news)
+      if (!names.contains(name)) wake_all_of(name);
     rest(base::Milliseconds(200), stop);
   }
 }

@@ -38,6 +38,10 @@ class ProviderNews {
   std::set<std::string> names_;
 };
 
+// For who begins to act: one provider's list tells of everything that is bound, so those wait for
+// it, a few seconds at most, rather than be asked for one by one.
+void queue_first_look(kube::Queue& queue, const api::Sandbox& sandbox);
+
 // A lease that was not there is looked for; late beats are measured.
 Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
                             const api::ResourceStore& store, kube::Queue& queue,
@@ -82,6 +86,7 @@ class Controller {
  private:
   void end(base::Milliseconds finish);
   void work(std::stop_token stop);
+  kube::Requeue take_turn(const api::Key& key);
   void keep_rhythm(std::stop_token stop);
   bool poll(const std::string& provider, std::stop_token stop);
   void sweep(const std::string& provider, std::stop_token stop);

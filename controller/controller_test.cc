@@ -122,10 +122,9 @@ class ControllerTest : public testing::Test {
   bool becomes_ready() const {
     return wait_until([&] { return sandbox()->status.state == "Running"; });
   }
-  void declare_another() {
-    write("two",
-          "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: two}\n"
-          "spec:\n  template: {id: base}\n");
+  void declare_another(const std::string& name = "two") {
+    write(name, "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: " + name +
+                    "}\nspec:\n  template: {id: base}\n");
     EXPECT_TRUE(store_->scan_once());
   }
   // The call that is held is answered once the controller was told to stop.
@@ -217,6 +216,35 @@ TEST_F(ControllerTest, TellsWhichStepOfAPreparationIsSlowWhileItIs) {
   EXPECT_EQ(told, 1);
 }
 
+TEST_F(ControllerTest, GoesFromStepToStepInOneTurn) {
+  ASSERT_TRUE(becomes_ready());
+  ASSERT_TRUE(wait_until([&] { return queue_.stats().depth == 0 && queue_.stats().in_work == 0; }));
+  double turns = 0;
+  for (const char* result : {"success", "requeue_after", "error"})
+    turns += registry_.counter("controller_runtime_reconcile_total", {kQueueName, result}).value();
+  EXPECT_LE(turns, 6) << "up to a create, to a preparation, to its run, and what the store told";
+}
+
+TEST_F(ControllerTest, LooksAtWhatIsBoundByOneListWhenItBegins) {
+  ASSERT_TRUE(becomes_ready());
+  controller_.stop();
+  const auto gets = cloud_->count(e2b::Operation::kGet);
+  Memories memories;
+  Connections connections(
+      *store_, clock_,
+      {[](const auto&) { return std::string("key"); }, [this](const auto&) { return cloud_; }});
+  Pool pool({.threads = 1}, [this](const api::Key& key) { queue_.add(key); });
+  Reconciler reconciler(
+      {*store_, connections, pool, engine_, inside_, memories, mandate_, clock_, observer_});
+  Sweeper sweeper(*store_, connections, clock_, 120s);
+  Controller next({*store_, queue_, reconciler, connections, engine_, pool, sweeper, memories,
+                   mandate_, clock_, registry_, news_},
+                  {.workers = 2});
+  next.start();
+  EXPECT_TRUE(wait_until([&] { return engine_.stats().kept == 1; }));
+  EXPECT_EQ(cloud_->count(e2b::Operation::kGet), gets);
+}
+
 TEST_F(ControllerTest, StopsWithoutTouchingASandbox) {
   ASSERT_TRUE(becomes_ready());
   const auto before = cloud_->live();
@@ -269,6 +297,21 @@ TEST_F(ControllerTest, FinishesACreateThatIsOnItsWayAndBindsIt) {
   EXPECT_FALSE(two->status.sandbox_id.empty());
   EXPECT_TRUE(cloud_->find(two->status.sandbox_id));
   EXPECT_EQ(cloud_->count(e2b::Operation::kKill), 0u);
+}
+
+TEST_F(ControllerTest, MeansNoCreateOnceItStops) {
+  ASSERT_TRUE(becomes_ready());
+  hold(e2b::Operation::kCreate);
+  declare_another();
+  on_its_way_.wait();
+  std::jthread stopping([this] { controller_.stop(); });
+  EXPECT_TRUE(wait_until([&] { return !controller_.trouble().empty(); }));
+  declare_another("three");
+  answer_.count_down();
+  stopping.join();
+  const auto three = store_->find_sandbox({"default", "three"});
+  ASSERT_TRUE(three);
+  EXPECT_FALSE(api::attempt_of(three->metadata)) << "the next one need not wait for it to settle";
 }
 
 TEST_F(ControllerTest, BeginsNothingOnceItStops) {
