@@ -1,7 +1,6 @@
 #include "controller/controller.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "controller/metrics.h"
 #include "libs/api/reasons.h"
 #include "libs/base/log.h"
+#include "libs/base/rest.h"
 
 namespace controller {
 namespace {
@@ -17,14 +17,6 @@ constexpr base::Milliseconds kPollRetryMin{1'000};
 constexpr base::Milliseconds kRecordMax{15'000};  // For writes at the end, if the store is slow.
 constexpr base::Milliseconds kListFirst{3'000};
 constexpr int kPassesInTurnMax = 16;
-
-// Sleeps unless stopped.
-void rest(base::Milliseconds time, std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
-}
 
 std::set<std::string> names_of(
     const std::vector<std::shared_ptr<const api::SandboxProvider>>& providers) {
@@ -160,7 +152,7 @@ void Controller::keep_rhythm(std::stop_token stop) {
     }
     for (const auto& name : news)
       if (!names.contains(name)) wake_all_of(name);
-    rest(base::Milliseconds(200), stop);
+    base::rest(base::Milliseconds(200), stop);
   }
 }
 

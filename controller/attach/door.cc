@@ -1,8 +1,7 @@
 #include "controller/attach/door.h"
 
-#include <condition_variable>
-
 #include "libs/base/log.h"
+#include "libs/base/rest.h"
 #include "libs/net/server/routes.h"
 
 namespace controller {
@@ -38,14 +37,10 @@ std::string Door::trouble() const {
 }
 
 void Door::run(const std::stop_token& stop) {
-  std::mutex asleep;
-  std::condition_variable_any woken;
   while (!stop.stop_requested()) {
     const auto turned = turn(stop);
     if (!stop.stop_requested()) note(turned);
-    std::unique_lock lock(asleep);
-    woken.wait_for(lock, stop, turned ? settings_.look : settings_.look_while_closed,
-                   [] { return false; });
+    base::rest(turned ? settings_.look : settings_.look_while_closed, stop);
   }
 }
 

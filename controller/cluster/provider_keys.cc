@@ -1,10 +1,10 @@
 #include "controller/cluster/provider_keys.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <set>
 
 #include "libs/base/log.h"
+#include "libs/base/rest.h"
 
 namespace controller {
 
@@ -65,10 +65,7 @@ void ProviderKeys::refresh() {
 
 void ProviderKeys::start(base::Milliseconds every) {
   thread_ = std::jthread([this, every](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    while (!never.wait_for(lock, stop, every, [&] { return stop.stop_requested(); })) refresh();
+    for (base::rest(every, stop); !stop.stop_requested(); base::rest(every, stop)) refresh();
   });
 }
 

@@ -4,11 +4,13 @@
 
 #include <filesystem>
 #include <future>
+#include <thread>
 
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/json.h"
 #include "libs/base/log.h"
+#include "libs/base/rest.h"
 #include "libs/base/strings.h"
 #include "libs/base/testing/temporary_folder.h"
 #include "libs/base/time.h"
@@ -56,6 +58,23 @@ TEST(Time, ReadsHttpDates) {
   EXPECT_EQ(to_rfc3339(*time), "2026-11-29T17:46:31Z");
   EXPECT_EQ(to_http_date(*time), "Sun, 29 Nov 2026 17:46:31 GMT");
   EXPECT_FALSE(parse_http_date("yesterday"));
+}
+
+TEST(Rest, LastsAsLongAsItIsToldTo) {
+  const SystemClock clock;
+  const Moment begun = clock.now();
+  rest(Milliseconds(20), {});
+  EXPECT_GE(clock.now() - begun, Milliseconds(20));
+}
+
+TEST(Rest, EndsWithAStop) {
+  const SystemClock clock;
+  const Moment begun = clock.now();
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  rest(std::chrono::hours(1), stop.get_token());
+  rest(std::chrono::hours(1), stop.get_token());
+  EXPECT_LT(clock.now() - begun, std::chrono::minutes(1));
 }
 
 TEST(Files, ReplacesAFileWholeOrNotAtAll) {

@@ -1,6 +1,7 @@
 #include "libs/kube/elector.h"
 
 #include "libs/base/log.h"
+#include "libs/base/rest.h"
 
 namespace kube {
 
@@ -113,13 +114,10 @@ void Elector::start(std::function<void()> turned) {
 }
 
 void Elector::run(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
   while (!stop.stop_requested()) {
     const Milliseconds pause = turn(stop);
     turned_();
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, stop, pause, [] { return false; });
+    base::rest(pause, stop);
   }
   release({});
   turned_();

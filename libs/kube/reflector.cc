@@ -1,9 +1,9 @@
 #include "libs/kube/reflector.h"
 
-#include <condition_variable>
 #include <random>
 
 #include "libs/base/log.h"
+#include "libs/base/rest.h"
 
 namespace kube {
 
@@ -11,14 +11,6 @@ using base::Json;
 using base::Milliseconds;
 
 namespace {
-
-void wait(Milliseconds time, const std::stop_token& stop) {
-  if (time <= Milliseconds(0)) return;
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
-}
 
 const Refusal* refusal_in(const Outcome& outcome) {
   if (const auto* refused = std::get_if<Refused>(&outcome)) return &refused->refusal;
@@ -70,7 +62,7 @@ void Reflector::run(const std::stop_token& stop) {
     Move next = next_move(move.course, move.leg, outcome, settings_.course, settings_.chance());
     tell(move.leg, outcome, next);
     move = std::move(next);
-    wait(move.after, stop);
+    base::rest(move.after, stop);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "libs/base/rest.h"
+
 namespace net {
 namespace {
 
@@ -14,15 +16,6 @@ std::string what(const Request& request) {
 
 Failure failure(const Request& request, ErrorCode code, std::string_view why, bool sent) {
   return Failure{{code, what(request) + ": " + std::string(why)}, sent};
-}
-
-// Waits for `time` or a stop. True: stopped.
-bool wait_or_stop(Milliseconds time, std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
-  return stop.stop_requested();
 }
 
 base::Result<std::string, Failure> read_source(const Request& request) {
@@ -98,7 +91,8 @@ Reply FakeTransport::play_out(const Request& request, const Sink& sink, Millisec
   }
   TRY(const Answer answer, ask(request, stop));
   const auto hang = [&](Milliseconds time) -> std::optional<Failure> {
-    const bool stopped = wait_or_stop(std::min(time, timeout), stop);
+    base::rest(std::min(time, timeout), stop);
+    const bool stopped = stop.stop_requested();
     if (stopped) return failure(request, ErrorCode::kCancelled, "cancelled", true);
     if (time < timeout) return std::nullopt;
     return failure(request, ErrorCode::kUnavailable, "no answer in time", true);

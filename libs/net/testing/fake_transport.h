@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <thread>
