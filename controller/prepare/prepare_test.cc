@@ -43,16 +43,6 @@ class Inside final : public envd::Sandbox {
     if (!files.contains(path)) return std::optional<envd::Entry>();
     return std::optional(envd::Entry{.path = path});
   }
-  Result<Done> make_folder(const std::string&, const std::string&, std::stop_token) override {
-    return Done{};
-  }
-  Result<Done> move(const std::string&, const std::string&, const std::string&,
-                    std::stop_token) override {
-    return Done{};
-  }
-  Result<Done> remove(const std::string&, const std::string&, std::stop_token) override {
-    return Done{};
-  }
   Result<Done> upload(const std::string& path, std::string_view content, const std::string& user,
                       std::stop_token) override {
     if (!goes_through()) return gone();

@@ -268,28 +268,6 @@ Result<std::optional<Entry>> Client::stat(const std::string& path, const std::st
   return std::optional(*std::move(entry));
 }
 
-Result<Done> Client::make_folder(const std::string& path, const std::string& user,
-                                 std::stop_token stop) {
-  const auto reply = unary(transport_, route_, options_, "filesystem.Filesystem/MakeDir", user,
-                           "make folder " + path, {{"path", path}}, stop);
-  if (!reply && reply.error().code != ErrorCode::kConflict) return reply.error();
-  return Done{};  // A folder that is there already is what was asked for.
-}
-
-Result<Done> Client::move(const std::string& from, const std::string& to, const std::string& user,
-                          std::stop_token stop) {
-  CHECK_OK(unary(transport_, route_, options_, "filesystem.Filesystem/Move", user,
-                 "move " + from + " to " + to, {{"source", from}, {"destination", to}}, stop));
-  return Done{};
-}
-
-Result<Done> Client::remove(const std::string& path, const std::string& user,
-                            std::stop_token stop) {
-  CHECK_OK(unary(transport_, route_, options_, "filesystem.Filesystem/Remove", user,
-                 "remove " + path, {{"path", path}}, stop));
-  return Done{};
-}
-
 Result<Done> Client::upload(const std::string& path, std::string_view content,
                             const std::string& user, std::stop_token stop) {
   const std::string what = "upload " + path;

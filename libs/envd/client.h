@@ -27,12 +27,6 @@ class Client final : public Sandbox {
   base::Result<base::Done> health(std::stop_token stop) override;
   base::Result<std::optional<Entry>> stat(const std::string& path, const std::string& user,
                                           std::stop_token stop) override;
-  base::Result<base::Done> make_folder(const std::string& path, const std::string& user,
-                                       std::stop_token stop) override;
-  base::Result<base::Done> move(const std::string& from, const std::string& to,
-                                const std::string& user, std::stop_token stop) override;
-  base::Result<base::Done> remove(const std::string& path, const std::string& user,
-                                  std::stop_token stop) override;
   base::Result<base::Done> upload(const std::string& path, std::string_view content,
                                   const std::string& user, std::stop_token stop) override;
   base::Result<std::string> download(const std::string& path, const std::string& user,
