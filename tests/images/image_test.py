@@ -182,6 +182,10 @@ class Images(unittest.TestCase):
         self.assertEqual(self.executor.files["/usr/bin/sandfleet-executor"], self.image.files["/usr/bin/sandfleet-executor"])
         self.assertNotIn("/usr/bin/sandfleet-controller", self.executor.files)
 
+    def test_without_a_name_it_has_nobodys(self):
+        self.assertEqual(self.executor.index["annotations"]["io.containerd.image.name"],
+                         f"sandfleet.test/executor:{contents.version()}")
+
     def test_what_is_not_built_is_named(self):
         done = subprocess.run([world.REPO / "scripts/image", "controller", "--bin", self.folder], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
