@@ -48,6 +48,7 @@ class Observer:
             time.sleep(0.02)
 
     def end(self):
+        assert self.thread.is_alive(), "it stopped looking"
         self.ending = True
         self.thread.join()
         assert self.looks > 10 and not self.doubles, (self.looks, self.doubles)
