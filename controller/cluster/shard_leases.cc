@@ -66,14 +66,16 @@ void ShardLeases::start(News news) {
     shard->elector.start([this, shard = shard.get()] { turned(*shard); });
 }
 
+const ShardLeases::Shard& ShardLeases::shard_of(const std::string& provider) const {
+  return *shards_[static_cast<std::size_t>(kube::shard_of(provider, settings_.shards))];
+}
+
 bool ShardLeases::may_act(const std::string& provider) const {
-  const auto shard = static_cast<std::size_t>(kube::shard_of(provider, settings_.shards));
-  return shards_[shard]->may_act() && !over_;
+  return shard_of(provider).may_act() && !over_;
 }
 
 base::Moment ShardLeases::since(const std::string& provider) const {
-  return shards_[static_cast<std::size_t>(kube::shard_of(provider, settings_.shards))]
-      ->elector.since();
+  return shard_of(provider).elector.since();
 }
 
 std::optional<base::Error> ShardLeases::end() const {

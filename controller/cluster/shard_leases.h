@@ -57,6 +57,7 @@ class ShardLeases final : public Mandate {
 
  private:
   struct Shard;
+  const Shard& shard_of(const std::string& provider) const;
   void turned(Shard& shard);
   bool may_claim(Shard& shard);
 
