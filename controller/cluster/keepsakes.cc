@@ -14,13 +14,6 @@ constexpr std::size_t kFleetKeyBytes = 32;
 constexpr const char* kFleetKeyName = "key";
 constexpr const char* kReleasesName = "releases.json";
 
-std::vector<Keepsakes::Release> releases_in(const ObjectData& data) {
-  const auto text = data.find(kReleasesName);
-  if (text == data.end()) return {};
-  const auto json = base::parse_json(text->second);
-  return json ? api::releases_from_json(*json) : std::vector<Keepsakes::Release>{};
-}
-
 void set_releases(ObjectData& data, const std::vector<Keepsakes::Release>& releases) {
   data[kReleasesName] = base::to_text(api::to_json(releases));
 }
@@ -59,9 +52,21 @@ Result<std::string> Keepsakes::fleet_key() {
   return fleet_key_ = kept;
 }
 
+Result<std::vector<Keepsakes::Release>> Keepsakes::releases_in(const ObjectData& data,
+                                                               const std::string& provider) const {
+  const auto text = data.find(kReleasesName);
+  if (text == data.end()) return std::vector<Release>{};
+  const auto json = base::parse_json(text->second);
+  auto releases = json ? api::releases_from_json(*json) : json.error();
+  if (releases) return releases;
+  return base::error(ErrorCode::kInvalid, kReleasesName, " in the ConfigMap ", space_, "/",
+                     release_, "-released-", provider, " is ", releases.error().message,
+                     "; restore it from a copy, or delete the ConfigMap");
+}
+
 Result<Done> Keepsakes::add_release(const Release& release) {
   return release_record(release.provider).edit([&](ObjectData& data) -> Result<bool> {
-    auto releases = releases_in(data);
+    TRY(auto releases, releases_in(data, release.provider));
     CHECK_OK(api::put_release(releases, release));
     set_releases(data, releases);
     return true;
@@ -70,12 +75,12 @@ Result<Done> Keepsakes::add_release(const Release& release) {
 
 Result<std::vector<Keepsakes::Release>> Keepsakes::releases(const std::string& provider) const {
   TRY(const auto data, release_record(provider).read());
-  return releases_in(data);
+  return releases_in(data, provider);
 }
 
 Result<Done> Keepsakes::remove_release(const std::string& provider, const std::string& sandbox_id) {
   return release_record(provider).edit([&](ObjectData& data) -> Result<bool> {
-    auto releases = releases_in(data);
+    TRY(auto releases, releases_in(data, provider));
     if (!api::drop_release(releases, sandbox_id)) return false;
     set_releases(data, releases);
     return true;

@@ -44,6 +44,9 @@ class Keepsakes {
  private:
   OwnObject secret(const std::string& what) const;
   OwnObject release_record(const std::string& provider) const;
+  // kInvalid: what is there cannot be read, and must not be taken for nothing.
+  base::Result<std::vector<Release>> releases_in(const ObjectData& data,
+                                                 const std::string& provider) const;
   OwnObject ways_in_beside(const std::string& uid) const;
 
   kube::Client& client_;

@@ -10,7 +10,7 @@ namespace {
 
 using base::ErrorCode;
 using base::Json;
-using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::SizeIs;
 
 class KeepsakesTest : public testing::Test {
@@ -46,6 +46,16 @@ TEST_F(KeepsakesTest, LosesNoReleaseWhenOthersWriteMeanwhile) {
   EXPECT_THAT(*keepsakes_.releases("default"), SizeIs(2));
 }
 
+TEST_F(KeepsakesTest, WritesAnewWhatWasDeletedMeanwhile) {
+  ASSERT_TRUE(keepsakes_.add_release(release("sb-1")));
+  kept_.before_each = [this](const net::Request& request) {
+    if (request.method == "PATCH") kept_.erase(record_);
+  };
+  const auto added = keepsakes_.add_release(release("sb-2"));
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_EQ((*keepsakes_.releases("default"))[0].sandbox_id, "sb-2");
+}
+
 TEST_F(KeepsakesTest, GivesUpWhenOthersAlwaysWriteFirst) {
   ASSERT_TRUE(keepsakes_.add_release(release("sb-1")));
   others_write(record_, 1'000);
@@ -62,6 +72,19 @@ TEST_F(KeepsakesTest, RefusesAReleaseWhenTheRecordIsFull) {
   ASSERT_TRUE(keepsakes_.remove_release("default", "sb-7"));
   EXPECT_TRUE(keepsakes_.add_release(release("sb-new")));
   EXPECT_LT(kept_.objects[record_].dump().size(), 1u << 20);
+}
+
+TEST_F(KeepsakesTest, TakesNoBrokenReleaseRecordForAnEmptyOne) {
+  for (const char* broken : {"[{\"sandboxID\": \"sb-1\"", "{}"}) {
+    kept_.put(record_, {{"data", {{"releases.json", broken}}}});
+    const auto releases = keepsakes_.releases("default");
+    ASSERT_FALSE(releases) << broken;
+    EXPECT_EQ(releases.error().code, ErrorCode::kInvalid);
+    EXPECT_THAT(releases.error().message, HasSubstr("the ConfigMap own/rel-released-default is "));
+    EXPECT_FALSE(keepsakes_.add_release(release("sb-2")));
+    EXPECT_FALSE(keepsakes_.remove_release("default", "sb-1"));
+  }
+  EXPECT_EQ(writes(), 0u);
 }
 
 TEST_F(KeepsakesTest, MakesOneFleetKeyHoweverManyMakeIt) {

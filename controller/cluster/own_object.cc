@@ -54,15 +54,16 @@ Result<std::string> secret_value(kube::Client& client, const api::Key& secret,
   return std::move(value->second);
 }
 
-Result<OwnObject::Held> OwnObject::get() const {
-  const auto found = client_.get(resource_, key_);
+Result<OwnObject::Held> OwnObject::get(std::stop_token stop) const {
+  const auto found = client_.get(resource_, key_, std::move(stop));
   if (!found && found.error().reason == kube::Reason::kNotFound) return Held{};
   if (!found) return base::Error(found.error());
   const api::Metadata identity = kube::identity_of(*found);
   return Held{{identity.uid, identity.resource_version}, data_of(*found, is_secret())};
 }
 
-kube::Answer<Done> OwnObject::put(const Held& before, const ObjectData& data) const {
+kube::Answer<Done> OwnObject::put(const Held& before, const ObjectData& data,
+                                  std::stop_token stop) const {
   Json object = {{"data", difference(before.data, data, is_secret())}};
   if (before.identity.uid.empty()) {
     object["apiVersion"] = kube::api_version_of(resource_);
@@ -70,28 +71,31 @@ kube::Answer<Done> OwnObject::put(const Held& before, const ObjectData& data) co
     object["metadata"] = {{"name", key_.name},
                           {"namespace", key_.space},
                           {"labels", {{"app.kubernetes.io/managed-by", "sandfleet-controller"}}}};
-    CHECK_OK(client_.create(resource_, object));
+    CHECK_OK(client_.create(resource_, object, {}, std::move(stop)));
   } else {
-    CHECK_OK(client_.merge(resource_, key_, object, before.identity));
+    CHECK_OK(client_.merge(resource_, key_, object, before.identity, {}, std::move(stop)));
   }
   return Done{};
 }
 
-Result<ObjectData> OwnObject::read() const {
-  TRY(Held held, get());
+Result<ObjectData> OwnObject::read(std::stop_token stop) const {
+  TRY(Held held, get(std::move(stop)));
   return std::move(held.data);
 }
 
-Result<Done> OwnObject::edit(const std::function<Result<bool>(ObjectData&)>& change) const {
+Result<Done> OwnObject::edit(const std::function<Result<bool>(ObjectData&)>& change,
+                             std::stop_token stop) const {
   for (int attempt = 1;; ++attempt) {
-    TRY(const Held before, get());
+    TRY(const Held before, get(stop));
     ObjectData data = before.data;
     TRY(const bool changed, change(data));
     if (!changed) return Done{};
-    const auto written = put(before, data);
+    const auto written = put(before, data, stop);
     if (written) return Done{};
-    if (written.error().code != base::ErrorCode::kConflict || attempt == kEditTriesMax)
-      return base::Error(written.error());
+    const base::ErrorCode code = written.error().code;
+    const bool others_wrote = code == base::ErrorCode::kConflict ||
+                              (code == base::ErrorCode::kNotFound && !before.identity.uid.empty());
+    if (!others_wrote || attempt == kEditTriesMax) return base::Error(written.error());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
 
 #include "libs/kube/client.h"
@@ -24,18 +25,21 @@ class OwnObject {
   OwnObject(kube::Client& client, const kube::Resource& resource, api::Key key)
       : client_(client), resource_(resource), key_(std::move(key)) {}
 
-  base::Result<ObjectData> read() const;  // Nothing in it, where it is not there.
+  // Nothing in it, where it is not there.
+  base::Result<ObjectData> read(std::stop_token stop = {}) const;
   // `change` says whether there is anything to write; it is called again when somebody else wrote
-  // meanwhile. kConflict when that happened kEditTriesMax times.
-  base::Result<base::Done> edit(const std::function<base::Result<bool>(ObjectData&)>& change) const;
+  // or deleted it meanwhile. kConflict or kNotFound when that happened kEditTriesMax times.
+  base::Result<base::Done> edit(const std::function<base::Result<bool>(ObjectData&)>& change,
+                                std::stop_token stop = {}) const;
 
  private:
   struct Held {
     kube::Preconditions identity = {};  // Empty: it is not there.
     ObjectData data = {};
   };
-  base::Result<Held> get() const;
-  kube::Answer<base::Done> put(const Held& before, const ObjectData& data) const;
+  base::Result<Held> get(std::stop_token stop) const;
+  kube::Answer<base::Done> put(const Held& before, const ObjectData& data,
+                               std::stop_token stop) const;
   bool is_secret() const { return resource_ == kube::kSecrets; }
 
   kube::Client& client_;

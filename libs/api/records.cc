@@ -34,9 +34,10 @@ Json to_json(const std::vector<Release>& releases) {
   return json;
 }
 
-std::vector<Release> releases_from_json(const Json& json) {
+base::Result<std::vector<Release>> releases_from_json(const Json& json) {
+  if (!json.is_array())
+    return base::error(base::ErrorCode::kInvalid, "not a list of released sandboxes");
   std::vector<Release> releases;
-  if (!json.is_array()) return releases;
   for (const Json& each : json) {
     const auto text = [&each](const char* key) { return base::text_at(each, key).value_or(""); };
     const auto time = base::parse_rfc3339(text("time"));

@@ -17,8 +17,8 @@ base::Result<base::Done> put_release(std::vector<ResourceStore::Release>& releas
 bool drop_release(std::vector<ResourceStore::Release>& releases, const std::string& sandbox_id);
 
 base::Json to_json(const std::vector<ResourceStore::Release>& releases);
-// What cannot be read of it is left out.
-std::vector<ResourceStore::Release> releases_from_json(const base::Json& json);
+// kInvalid: it is no list. What cannot be read of an entry is empty.
+base::Result<std::vector<ResourceStore::Release>> releases_from_json(const base::Json& json);
 
 base::Json to_json(const ResourceStore::WayIn& way);
 ResourceStore::WayIn way_in_from_json(const base::Json& json);

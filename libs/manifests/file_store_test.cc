@@ -939,6 +939,18 @@ TEST_F(Store, RefusesAReleaseWhenTheRecordIsFull) {
   EXPECT_EQ(refused.error().code, ErrorCode::kRateLimited);
 }
 
+TEST_F(Store, TakesNoBrokenReleaseRecordForAnEmptyOne) {
+  open();
+  fs::create_directory(options_.state / "releases");
+  const fs::path record = options_.state / "releases/default.json";
+  for (const std::string broken : {"[{", "{}"}) {
+    ASSERT_TRUE(base::write_file_atomically(record, broken, 0600));
+    EXPECT_EQ(store_->releases("default").error().code, ErrorCode::kInvalid) << broken;
+    EXPECT_FALSE(store_->add_release({"sb-new", "uid", "default", "Leave"}));
+    EXPECT_EQ(*base::read_file(record), broken);
+  }
+}
+
 TEST_F(Store, KeepsTheWayInOfAnObjectForItselfAloneUntilThatIsGone) {
   open();
   write("a.yaml", sandbox_yaml("a"));

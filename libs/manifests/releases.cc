@@ -15,7 +15,11 @@ Result<fs::path> Releases::path_of(const std::string& provider) const {
 
 Result<std::vector<Releases::Release>> Releases::read(const fs::path& path) const {
   TRY(const auto json, read_json_file(path));
-  return json ? api::releases_from_json(*json) : std::vector<Release>{};
+  if (!json) return std::vector<Release>{};
+  auto releases = api::releases_from_json(*json);
+  if (releases) return releases;
+  return base::error(base::ErrorCode::kInvalid, path.string(), " is ", releases.error().message,
+                     "; restore it from a copy, or remove it");
 }
 
 Result<Done> Releases::write(const fs::path& path, const std::vector<Release>& releases) const {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "libs/kube/testing/fake_server.h"
@@ -25,6 +26,7 @@ class KeptObjects {
       if (objects.contains(made)) return refuse(409, "AlreadyExists");
       return ok(put(made, sent));
     }
+    if (!objects.contains(one)) return refuse(404, "NotFound");
     base::Json changed = objects[one];
     if (sent["metadata"]["resourceVersion"] != changed["metadata"]["resourceVersion"])
       return refuse(409, "Conflict");
@@ -36,6 +38,14 @@ class KeptObjects {
     std::lock_guard lock(mutex_);
     put(path, std::move(object));
   }
+  void erase(const std::string& path) {
+    std::lock_guard lock(mutex_);
+    objects.erase(path);
+  }
+  std::optional<base::Json> find(const std::string& path) {
+    std::lock_guard lock(mutex_);
+    return objects.contains(path) ? std::optional(objects[path]) : std::nullopt;
+  }
   // Before anybody asks, or within before_each.
   base::Json put(const std::string& path, base::Json object) {
     object["metadata"]["uid"] = "uid-" + path;
@@ -44,7 +54,7 @@ class KeptObjects {
   }
 
   std::map<std::string, base::Json> objects;
-  std::function<void(const net::Request&)> before_each;
+  std::function<void(const net::Request&)> before_each;  // It may ask as well.
 
  private:
   // Collections end in the plural of a kind, and names here never do.
@@ -65,7 +75,7 @@ class KeptObjects {
                                                         {"reason", reason},
                                                         {"code", status}}));
   }
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;
   int version_ = 0;
 };
 
