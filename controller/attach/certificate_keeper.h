@@ -1,13 +1,11 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 
 #include "controller/attach/certificate_plan.h"
+#include "controller/cluster/own_object.h"
 #include "libs/base/clock.h"
-#include "libs/kube/client.h"
 
 namespace controller {
 
@@ -25,24 +23,18 @@ class CertificateKeeper {
  public:
   CertificateKeeper(kube::Client& client, const base::Clock& clock, KeeperSettings settings);
 
-  // Looks, renews what is due, publishes the bundle. kUnavailable: the API server did not answer,
-  // or others were always faster; kInvalid: what is kept cannot be used.
-  base::Result<TlsMaterial> turn(std::stop_token stop);
+  // Looks, renews what is due, publishes the bundle. kUnavailable: the API server did not answer;
+  // kConflict: others were always faster; kInvalid: what is kept cannot be used.
+  base::Result<TlsMaterial> turn(const std::stop_token& stop);
 
  private:
-  struct Kept {
-    base::Json secret;
-    std::optional<TlsMaterial> material;
-  };
-  base::Result<std::optional<Kept>> look(std::stop_token stop);
-  // False: another replica was faster.
-  base::Result<bool> put(const std::optional<Kept>& before, const TlsMaterial& material,
-                         std::stop_token stop);
-  base::Result<base::Done> publish(const std::string& bundle, std::stop_token stop);
+  base::Result<TlsMaterial> found(const std::stop_token& stop);
+  base::Result<TlsMaterial> renewed(const std::stop_token& stop);
+  base::Result<base::Done> publish(const std::string& bundle, const std::stop_token& stop);
 
-  kube::Client& client_;
   const base::Clock& clock_;
   const KeeperSettings settings_;
+  const OwnObject secret_, authorities_;
 };
 
 }  // namespace controller

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/attach/testing/objects.h"
+#include "controller/cluster/testing/kept_objects.h"
 #include "libs/base/crypto.h"
-#include "libs/kube/testing/fake_server.h"
 
 namespace controller {
 namespace {
@@ -15,10 +14,8 @@ using base::ErrorCode;
 using base::Json;
 using testing::HasSubstr;
 
-const std::string kSecretPath =
-    "https://api.test/api/v1/namespaces/sandfleet/secrets/sandfleet-attach-tls";
-const std::string kMapPath =
-    "https://api.test/api/v1/namespaces/sandfleet/configmaps/sandfleet-attach-ca";
+const std::string kSecretPath = "/api/v1/namespaces/sandfleet/secrets/sandfleet-attach-tls";
+const std::string kMapPath = "/api/v1/namespaces/sandfleet/configmaps/sandfleet-attach-ca";
 
 class CertificateKeeperTest : public testing::Test {
  protected:
@@ -32,31 +29,33 @@ class CertificateKeeperTest : public testing::Test {
              .terms = {.names = {"attach.svc"}}}};
   }
 
-  Objects objects_;
-  kube::FakeServer server_{
-      [this](const net::Request& request) { return objects_.answer(request); }};
+  std::size_t writes() {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        server_.transport().requests(), [](const auto& each) { return each.method != "GET"; }));
+  }
+
+  KeptObjects kept_;
+  kube::FakeServer server_{[this](const net::Request& request) { return kept_.answer(request); }};
 };
 
 TEST_F(CertificateKeeperTest, MakesPublishesAndThenWritesNothing) {
   auto one = keeper(), other = keeper();
   const auto made = one.turn({});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(objects_.objects[kMapPath]["data"]["ca.crt"], made->bundle);
-  EXPECT_EQ(objects_.objects[kSecretPath]["data"]["tls.key"], base::to_base64(made->serving.key));
-  const int writes = objects_.writes;
+  EXPECT_EQ(kept_.objects[kMapPath]["data"]["ca.crt"], made->bundle);
+  EXPECT_EQ(kept_.objects[kSecretPath]["data"]["tls.key"], base::to_base64(made->serving.key));
+  const std::size_t before = writes();
   EXPECT_EQ(*other.turn({}), *made) << "one material for all replicas";
   EXPECT_EQ(*one.turn({}), *made);
-  EXPECT_EQ(objects_.writes, writes);
+  EXPECT_EQ(writes(), before);
 }
 
 TEST_F(CertificateKeeperTest, TakesWhatAnotherMadeMeanwhile) {
   auto one = keeper(), other = keeper();
   std::optional<TlsMaterial> others;
-  objects_.before = [&](const net::Request&) {  // Between our look and our write.
-    objects_.before = [&](const net::Request& request) {
-      EXPECT_EQ(request.method, "POST");
-      others = *other.turn({});
-    };
+  bool looked_only = true;
+  kept_.before_each = [&](const net::Request& request) {  // Between our look and our write.
+    if (request.method == "POST" && std::exchange(looked_only, false)) others = *other.turn({});
   };
   const auto ours = one.turn({});
   ASSERT_TRUE(ours) << ours.error().message;
@@ -69,11 +68,11 @@ TEST_F(CertificateKeeperTest, RenewsAndPublishesAgainWhatWasTakenAway) {
   const auto made = one.turn({});
   ASSERT_TRUE(made);
   server_.clock().advance(std::chrono::hours(24 * 61));
-  objects_.objects.erase(kMapPath);
+  kept_.objects.erase(kMapPath);
   const auto renewed = one.turn({});
   ASSERT_TRUE(renewed) << renewed.error().message;
   EXPECT_NE(renewed->serving, made->serving);
-  EXPECT_EQ(objects_.objects[kMapPath]["data"]["ca.crt"], renewed->bundle);
+  EXPECT_EQ(kept_.objects[kMapPath]["data"]["ca.crt"], renewed->bundle);
 }
 
 TEST_F(CertificateKeeperTest, RenewsNothingThatAnotherRenewedMeanwhile) {
@@ -81,11 +80,9 @@ TEST_F(CertificateKeeperTest, RenewsNothingThatAnotherRenewedMeanwhile) {
   ASSERT_TRUE(one.turn({}));
   server_.clock().advance(std::chrono::hours(24 * 61));
   std::optional<TlsMaterial> others;
-  objects_.before = [&](const net::Request&) {  // Between our look and our write.
-    objects_.before = [&](const net::Request& request) {
-      EXPECT_EQ(request.method, "PATCH");
-      others = *other.turn({});
-    };
+  bool looked_only = true;
+  kept_.before_each = [&](const net::Request& request) {  // Between our look and our write.
+    if (request.method == "PATCH" && std::exchange(looked_only, false)) others = *other.turn({});
   };
   const auto ours = one.turn({});
   ASSERT_TRUE(ours) << ours.error().message;
@@ -99,27 +96,23 @@ TEST_F(CertificateKeeperTest, OnlyReadsWhatSomebodyElseKeeps) {
               HasSubstr("there is no Secret sandfleet/sandfleet-"));
   const auto made = keeper().turn({});
   ASSERT_TRUE(made);
-  objects_.objects.erase(kMapPath);
-  objects_.objects[kSecretPath]["data"].erase("authority.key");
+  kept_.objects.erase(kMapPath);
+  kept_.objects[kSecretPath]["data"].erase("authority.key");
   EXPECT_EQ(reader.turn({})->serving, made->serving);
-  EXPECT_EQ(objects_.objects[kMapPath]["data"]["ca.crt"], made->bundle);
+  EXPECT_EQ(kept_.objects[kMapPath]["data"]["ca.crt"], made->bundle);
   server_.clock().advance(std::chrono::hours(24 * 91));
   EXPECT_THAT(reader.turn({}).error().message, HasSubstr("not valid now"));
 }
 
 TEST_F(CertificateKeeperTest, GivesUpWhereOthersAreAlwaysFaster) {
-  objects_.writes = 0;
-  std::function<void(const net::Request&)> again = [&](const net::Request& request) {
-    objects_.before = again;
-    if (request.method == "GET") objects_.objects.erase(kSecretPath);
-    if (request.method == "POST")
-      objects_.objects[kSecretPath] = Json{{"metadata", Json::object()}};
+  kept_.before_each = [this](const net::Request& request) {
+    if (request.method == "GET") kept_.erase(kSecretPath);
+    if (request.method == "POST") kept_.put(kSecretPath, Json::object());
   };
-  objects_.before = again;
   const auto given_up = keeper().turn({});
   ASSERT_FALSE(given_up);
-  EXPECT_EQ(given_up.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(given_up.error().message, HasSubstr("was written by others at each try"));
+  EXPECT_EQ(given_up.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(writes(), std::size_t{kEditTriesMax});
 }
 
 }  // namespace

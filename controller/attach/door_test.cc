@@ -5,10 +5,9 @@
 
 #include <condition_variable>
 
-#include "controller/attach/testing/objects.h"
 #include "controller/attach/testing/scene.h"
+#include "controller/cluster/testing/kept_objects.h"
 #include "libs/base/testing/eventually.h"
-#include "libs/kube/testing/fake_server.h"
 #include "libs/net/curl_transport.h"
 
 namespace controller {
@@ -17,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using base::Json;
 
-const std::string kOurs = "https://api.test/api/v1/namespaces/sandfleet/";
+const std::string kOurs = "/api/v1/namespaces/sandfleet/";
 const std::string kMap = kOurs + "configmaps/attach-ca";
 const std::string kSecret = kOurs + "secrets/attach-tls";
 
@@ -66,10 +65,8 @@ class DoorTest : public testing::Test {
     return door;
   }
   std::string published_bundle() {
-    std::lock_guard lock(objects_.mutex);
-    const auto found = objects_.objects.find(kMap);
-    return found == objects_.objects.end() ? std::string()
-                                           : found->second["data"]["ca.crt"].get<std::string>();
+    const auto found = kept_.find(kMap);
+    return found ? (*found)["data"]["ca.crt"].get<std::string>() : std::string();
   }
   // As an agent would, who keeps its connection; 0: no answer.
   static int status_of(std::uint16_t port, net::Transport& transport,
@@ -88,10 +85,10 @@ class DoorTest : public testing::Test {
   }
 
   base::SystemClock clock_;  // Who verifies a certificate looks at his own.
-  Objects objects_;
+  KeptObjects kept_;
   std::atomic<bool> away_ = false;
   kube::FakeServer server_{[this](const net::Request& request) {
-    return away_ ? net::answer(503, "{}") : objects_.answer(request);
+    return away_ ? net::answer(503, "{}") : kept_.answer(request);
   }};
   OneSandbox store_;
   Bearer reviewer_;
@@ -122,10 +119,7 @@ TEST_F(DoorTest, FollowsItsCertificate) {
   const auto door = open_door(service_);
   const std::string before = published_bundle();
   EXPECT_EQ(status_of(*door, before), 200);
-  {
-    std::lock_guard lock(objects_.mutex);
-    objects_.objects.erase(kSecret);
-  }
+  kept_.erase(kSecret);
   EXPECT_TRUE(base::eventually([&] {
     const std::string after = published_bundle();
     return after != before && status_of(*door, after) == 200;
