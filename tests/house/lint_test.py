@@ -21,11 +21,15 @@ BAD = {
     "a second door for cpprestsdk": ("controller/x.cc", "#include <cpprest/http_client.h>\n"),
     "an include twice": ("cli/x.cc", "#include <string>\n#include <vector>\n#include <string>\n"),
     "a test that sleeps": ("libs/net/x_test.cc", "void f() {\n  std::this_thread::sleep_for(s);\n}\n"),
+    "a test in Python that sleeps": ("tests/kubernetes/x_test.py", "start()\ntime.sl" "eep(1)\n"),
+    "a note to self in Python": ("images/x.py", "x = 1  # FIX" "ME: later\n"),
+    "a library on no floor": ("libs/news/x.h", "#include <string>\n"),
     "a note to self": ("libs/net/x.cc", "int x;  // TO" "DO: later\n"),
 }
 GOOD = {
     "a client on the ground": ("libs/e2b/x.cc", '#include "libs/net/transport.h"\n#include <string>\n'),
     "timers of Asio in a program": ("local_e2b/x.cc", "#include <boost/asio/steady_timer.hpp>\n"),
+    "waiting in a loop in Python": ("tests/x.py", "while not done():\n    time.sleep(0.1)\n"),
     "waiting in a loop": ("libs/net/x_test.cc", "while (!done)\n  std::this_thread::sleep_for(ms);\n"),
 }
 
