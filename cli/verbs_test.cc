@@ -20,7 +20,6 @@ namespace cli {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;

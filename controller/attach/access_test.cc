@@ -113,6 +113,7 @@ TEST_F(AccessTest, RemembersABoundedNumberOfDecisions) {
 
 TEST_F(AccessTest, MayBeAskedFromManyThreads) {
   std::vector<std::jthread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
       for (int j = 0; j < 50; ++j) (void)access_.admit("10.0.0.1", "good", kBox, {});

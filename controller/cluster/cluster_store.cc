@@ -238,9 +238,10 @@ Result<Done> ClusterStore::remove_release(const std::string& provider,
 
 Result<Done> ClusterStore::keep_way_in(const Key& key, const std::string& uid, const WayIn& way) {
   CHECK_OK(held(key, {uid}));
-  return keepsakes_.keep_way_in(uid, way, [this](const std::string& other) {
-    return std::ranges::any_of(sandboxes(),
-                               [&](const auto& sandbox) { return sandbox->metadata.uid == other; });
+  return keepsakes_.keep_way_in(uid, way, [this] {
+    std::set<std::string> uids;
+    for (const auto& sandbox : sandboxes()) uids.insert(sandbox->metadata.uid);
+    return uids;
   });
 }
 

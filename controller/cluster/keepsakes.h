@@ -3,6 +3,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ class Keepsakes {
  public:
   using Release = api::ResourceStore::Release;
   using WayIn = api::ResourceStore::WayIn;
-  // Whether a Sandbox of that UID is alive, as far as is known.
-  using IsAlive = std::function<bool(const std::string& uid)>;
+  // The UIDs of all Sandboxes, as far as is known.
+  using Living = std::function<std::set<std::string>()>;
 
   Keepsakes(kube::Client& client, std::string space, std::string release)
       : client_(client), space_(std::move(space)), release_(std::move(release)) {}
@@ -35,9 +36,9 @@ class Keepsakes {
   base::Result<base::Done> remove_release(const std::string& provider,
                                           const std::string& sandbox_id);
 
-  // Forgets those that are not alive when there is no room. kRateLimited: that made none.
+  // Forgets those of nobody living when there is no room. kRateLimited: that made none.
   base::Result<base::Done> keep_way_in(const std::string& uid, const WayIn& way,
-                                       const IsAlive& is_alive);
+                                       const Living& living);
   base::Result<std::optional<WayIn>> way_in(const std::string& uid) const;
   base::Result<base::Done> forget_way_in(const std::string& uid);
 

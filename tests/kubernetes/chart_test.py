@@ -143,6 +143,12 @@ class Rendered(unittest.TestCase):
         flags = self.flags(rendered("--values", CHART / "ci/one-namespace.yaml"))
         self.assertEqual((flags["--attach-secret"], flags.get("--attach-name")), (["attach-tls"], None))
 
+    def test_the_attach_service_counts_clients_from_outside_by_their_own_addresses(self):
+        for kind, policy in [("ClusterIP", None), ("NodePort", "Local"), ("LoadBalancer", "Local")]:
+            documents = rendered("--values", CHART / "ci/least.yaml", "--set", f"attach.service.type={kind}")
+            service = find(documents, "Service", "sandfleet-attach")["spec"]
+            self.assertEqual((service["type"], service.get("externalTrafficPolicy")), (kind, policy))
+
     def test_without_the_attach_service_nothing_of_it_is_there(self):
         documents = rendered("--values", CHART / "ci/least.yaml", "--set", "attach.enabled=false")
         self.assertFalse([flag for flag in self.flags(documents) if "attach" in flag])
