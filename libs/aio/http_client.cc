@@ -39,13 +39,9 @@ Task<base::Result<HttpReply>> ask(std::shared_ptr<Stream> stream, HttpRequest re
   const std::string text = request_text(request);
   CO_CHECK_OK(co_await stream->write(text));
   Input input(stream, kReplyHeadBytesMax + kPieceBytes);
-  auto reader = make_response_reader(kReplyHeadBytesMax, request.method == "HEAD");
-  for (;;) {
-    if (co_await reader->read_head(input) != HeadFault::kNone)
-      co_return unavailable("no HTTP reply came");
-    if (reader->head().status >= 200) break;
-    reader = make_response_reader(kReplyHeadBytesMax, request.method == "HEAD");
-  }
+  CO_TRY(const auto reader,
+         co_await read_reply_head(input, kReplyHeadBytesMax, request.method == "HEAD"));
+  if (reader->head().status == 101) co_return unavailable("the server speaks no HTTP any more");
   CO_TRY(std::string body, co_await read_whole(*reader, input, body_bytes_max));
   const MessageHead head = reader->head();
   co_return HttpReply{head.status, head.fields, std::move(body)};

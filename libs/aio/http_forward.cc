@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::size_t kHeadBytesMax = 256u << 10;
 
-base::Error upstream_broke(const char* when) {
-  return base::error(base::ErrorCode::kUnavailable, "upstream closed the connection ", when);
-}
-
 base::Error broke_off(std::string_view why) {
   return base::error(base::ErrorCode::kCancelled, "forwarding broke off: ", why);
 }
@@ -104,15 +100,8 @@ Task<base::Result<base::Done>> Exchange::tunnel(std::shared_ptr<Stream> upstream
 
 Task<base::Result<base::Done>> Exchange::relay_reply(Input& input) {
   const bool to_head = request_.method == "HEAD";
-  auto reader = make_response_reader(kHeadBytesMax, to_head);
-  MessageHead head;
-  for (;;) {
-    if (co_await reader->read_head(input) != HeadFault::kNone)
-      co_return upstream_broke("before its reply");
-    head = reader->head();
-    if (head.status >= 200 || head.status == 101) break;
-    reader = make_response_reader(kHeadBytesMax, to_head);  // An interim reply concerns us alone.
-  }
+  CO_TRY(const auto reader, co_await read_reply_head(input, kHeadBytesMax, to_head));
+  const MessageHead head = reader->head();
   if (reply_lost_) {
     abort();
     co_return broke_off("the reply was to be lost");
@@ -142,7 +131,9 @@ Task<base::Result<base::Done>> Exchange::forward(std::shared_ptr<Stream> upstrea
   if (phase_ != Phase::kUnanswered)
     co_return base::error(base::ErrorCode::kCancelled, "the request was answered already");
   upstream_ = upstream;
-  if (!co_await send_request(*upstream)) co_return upstream_broke("before the request was sent");
+  if (!co_await send_request(*upstream))
+    co_return base::error(base::ErrorCode::kUnavailable,
+                          "upstream closed the connection before the request was sent");
   Input input(upstream, kHeadBytesMax + kPieceBytes);
   base::Result<base::Done> outcome = broke_off("the peer left");
   const bool peer_left = co_await race(relay(input, outcome), upload(upstream)) == 1;

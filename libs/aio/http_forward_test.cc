@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "libs/aio/http_message.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
@@ -33,6 +34,20 @@ Task<> send_back(std::shared_ptr<HttpExchange> exchange) {
   (void)co_await exchange->finish();
 }
 
+// Interim replies without an end, until nobody reads them.
+Task<> send_interim_replies(std::shared_ptr<HttpExchange> exchange, std::string reply) {
+  const auto connection = exchange->connection().lock();
+  std::string many;
+  while (many.size() < 64u << 10) many += reply;
+  while (co_await connection->write(many)) continue;
+}
+Task<> hint_and_reply(std::shared_ptr<HttpExchange> exchange, int hints) {
+  const auto connection = exchange->connection().lock();
+  for (int hint = 0; hint < hints; ++hint)
+    EXPECT_TRUE(co_await connection->write("HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\n"));
+  EXPECT_TRUE(co_await exchange->reply({.status = 200, .body = "the reply"}));
+}
+
 // The server behind: it sends back what it gets, piece by piece; /hang replies never, /early
 // without reading the body.
 struct Behind {
@@ -51,6 +66,15 @@ struct Behind {
       EXPECT_TRUE(co_await exchange->begin(200, {}));
       EXPECT_TRUE(co_await exchange->write("half"));
       exchange->abort();
+    } else if (path == "/interim") {
+      co_await send_interim_replies(exchange, "HTTP/1.1 100 C\r\n\r\n");
+    } else if (path == "/interim-large") {
+      co_await send_interim_replies(
+          exchange, "HTTP/1.1 103 E\r\nX: " + std::string(8u << 10, 'x') + "\r\n\r\n");
+    } else if (path == "/hints") {
+      co_await hint_and_reply(exchange, kInterimRepliesMax);
+    } else if (path == "/too-many-hints") {
+      co_await hint_and_reply(exchange, kInterimRepliesMax + 1);
     } else if (path == "/hang") {
       co_await exchange->wait_for_disconnect();
       behind.left = true;
@@ -150,6 +174,18 @@ TEST(Forward, BreaksAReplyThatUpstreamBroke) {
 TEST(Forward, PassesAReplyThatComesBeforeTheBody) {
   Site site;
   site.answers("POST /early HTTP/1.1\r\nContent-Length: 10000000\r\n\r\nstart", "no need");
+}
+TEST(Forward, PassesOverInterimReplies) {
+  Site site;
+  site.answers("GET /hints HTTP/1.1\r\nConnection: close\r\n\r\n", "the reply");
+}
+TEST(Forward, TakesMoreInterimRepliesThanItsBoundForABrokenUpstream) {
+  for (const std::string path : {"/too-many-hints", "/interim", "/interim-large"}) {
+    SCOPED_TRACE(path);
+    Site site;
+    site.answers("GET " + path + " HTTP/1.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 502");
+    EXPECT_EQ(site.outcome, "Unavailable");
+  }
 }
 TEST(Forward, PassesAHeadReply) {
   Site site;

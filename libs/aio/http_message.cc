@@ -24,6 +24,7 @@ Input::Input(std::shared_ptr<Stream> stream, std::size_t bytes_max)
 std::string_view Input::ready() const { return {bytes_.data() + begin_, end_ - begin_}; }
 
 void Input::consume(std::size_t count) {
+  consumed_ += count;
   begin_ += count;
   if (begin_ == end_) begin_ = end_ = 0;
 }
@@ -154,6 +155,33 @@ std::unique_ptr<MessageReader> make_response_reader(std::size_t head_bytes_max, 
   auto reader = std::make_unique<Reader<false>>(head_bytes_max);
   if (to_head) reader->skip_body();
   return reader;
+}
+
+namespace {
+
+base::Error no_reply(HeadFault fault) {
+  const char* what = fault == HeadFault::kMalformed  ? "sent no HTTP"
+                     : fault == HeadFault::kTooLarge ? "sent too large a head"
+                                                     : "closed the connection before its reply";
+  return base::error(base::ErrorCode::kUnavailable, "the server ", what);
+}
+
+}  // namespace
+
+Task<base::Result<std::unique_ptr<MessageReader>>> read_reply_head(Input& input,
+                                                                   std::size_t heads_bytes_max,
+                                                                   bool to_head) {
+  const std::uint64_t end = input.consumed() + heads_bytes_max;
+  for (int interim = 0; interim <= kInterimRepliesMax; ++interim) {
+    if (input.consumed() >= end) co_return no_reply(HeadFault::kTooLarge);
+    auto reader = make_response_reader(static_cast<std::size_t>(end - input.consumed()), to_head);
+    const HeadFault fault = co_await reader->read_head(input);
+    if (fault != HeadFault::kNone) co_return no_reply(fault);
+    const int status = reader->head().status;
+    if (status >= 200 || status == 101) co_return std::move(reader);
+  }
+  co_return base::error(base::ErrorCode::kUnavailable, "the server sent more than ",
+                        std::to_string(kInterimRepliesMax), " interim replies");
 }
 
 std::string reason_phrase(int status) {

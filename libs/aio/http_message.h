@@ -22,6 +22,7 @@ class Input {
   Input(std::shared_ptr<Stream> stream, std::size_t bytes_max);
   std::string_view ready() const;
   void consume(std::size_t count);
+  std::uint64_t consumed() const { return consumed_; }  // Since the stream began.
   bool full() const;
   // Reads more behind what is ready: 0 at the end of the stream. Not when full.
   Task<base::Result<std::size_t>> fill();
@@ -35,6 +36,7 @@ class Input {
   const std::size_t bytes_max_;
   std::vector<char> bytes_;
   std::size_t begin_ = 0, end_ = 0;
+  std::uint64_t consumed_ = 0;
   bool more_came_ = false;  // The last read filled all the room it had.
 };
 
@@ -66,6 +68,15 @@ class MessageReader {
 std::unique_ptr<MessageReader> make_request_reader(std::size_t head_bytes_max);
 // `to_head`: the reply to a HEAD request, which has no body whatever its fields say.
 std::unique_ptr<MessageReader> make_response_reader(std::size_t head_bytes_max, bool to_head);
+
+inline constexpr int kInterimRepliesMax = 64;
+// Reads heads until the reply's own and hands back what reads its body. Interim replies (1xx, but
+// for 101, the last word of HTTP) concern this hop alone and are passed over; more of them than the
+// maximum, or more than `heads_bytes_max` of all heads, is an error: a server could send them
+// without end. Errors: kUnavailable, with what the server did.
+Task<base::Result<std::unique_ptr<MessageReader>>> read_reply_head(Input& input,
+                                                                   std::size_t heads_bytes_max,
+                                                                   bool to_head);
 
 std::string reason_phrase(int status);
 // The field as a line; line breaks inside the value become spaces.

@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
@@ -22,6 +25,11 @@ namespace {
 namespace asio = boost::asio;
 using asio::posix::stream_descriptor;
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+
+// What a stream may move before the rest of the loop has its turn: a peer that always has bytes
+// ready, or room for them, makes nobody wait by itself. Many small pieces cost time too.
+constexpr std::size_t kTurnBytes = 256u << 10;
+constexpr std::size_t kTurnPieceBytes = kTurnBytes / 16;  // The least that one counts for.
 
 void make_non_blocking(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
@@ -58,6 +66,20 @@ struct Stream::State {
   bool both_ways = false;
   bool socket = false;
   bool write_closed = false;
+  std::size_t moved = 0;  // In this turn, both ways.
+
+  void count(ssize_t bytes) { moved += std::max(static_cast<std::size_t>(bytes), kTurnPieceBytes); }
+  bool turn_is_over() const { return moved >= kTurnBytes; }
+
+  // Before bytes are taken: a task that is cancelled meanwhile has lost none.
+  Task<base::Result<base::Done>> give_way(const char* what) {
+    moved = 0;
+    co_await asio::post(in.get_executor(), asio::use_awaitable);
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none)
+      co_return base::error(base::ErrorCode::kCancelled, what, ": cancelled");
+    co_return base::Done{};
+  }
 
   stream_descriptor& writer() { return both_ways ? in : out; }
 
@@ -100,9 +122,13 @@ std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd in, base::Fd ou
 Task<base::Result<std::size_t>> Stream::read(char* buffer, std::size_t size) {
   const auto state = state_;
   for (;;) {
+    if (state->turn_is_over()) CO_CHECK_OK(co_await state->give_way("read"));
     if (!state->in.is_open()) co_return closed_here("read");
     const auto got = ::read(state->in.native_handle(), buffer, size);
-    if (got >= 0) co_return static_cast<std::size_t>(got);
+    if (got >= 0) {
+      state->count(got);
+      co_return static_cast<std::size_t>(got);
+    }
     if (errno == EIO && !state->socket) co_return std::size_t{0};
     if (errno == EINTR) continue;
     if (!would_block(errno)) co_return stream_error("read", errno);
@@ -119,12 +145,15 @@ Task<base::Result<base::Done>> Stream::wait_readable() {
 Task<base::Result<base::Done>> Stream::write(std::string_view bytes) {
   const auto state = state_;
   while (!bytes.empty()) {
+    if (state->turn_is_over()) CO_CHECK_OK(co_await state->give_way("write"));
     auto& writer = state->writer();
     if (!writer.is_open() || state->write_closed) co_return closed_here("write");
     const int fd = writer.native_handle();
-    const auto put = state->socket ? ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL)
-                                   : ::write(fd, bytes.data(), bytes.size());
+    const std::size_t piece = std::min(bytes.size(), kTurnBytes);
+    const auto put = state->socket ? ::send(fd, bytes.data(), piece, MSG_NOSIGNAL)
+                                   : ::write(fd, bytes.data(), piece);
     if (put >= 0) {
+      state->count(put);
       bytes.remove_prefix(static_cast<std::size_t>(put));
       continue;
     }

@@ -12,8 +12,9 @@
 namespace aio {
 
 // Bytes both ways over a connected socket, a pair of pipes or a terminal. One read and one write
-// may be under way at once. Limit a wait with aio::within. Errors: kUnavailable when the other side
-// or this one closed it, kCancelled when the awaiting task was cancelled.
+// may be under way at once. Whoever reads or writes on and on gives way to the rest of the loop,
+// also when the peer never makes him wait. Limit a wait with aio::within. Errors: kUnavailable when
+// the other side or this one closed it, kCancelled when the awaiting task was cancelled.
 class Stream {
  public:
   // Makes the descriptors non-blocking. A missing one (an empty Fd) is a direction already closed.

@@ -121,6 +121,90 @@ TEST(Stream, GoesOnAfterAReadThatTookTooLong) {
   loop.run(limit_keeps_bytes(loop.executor()));
 }
 
+// A file that always has bytes ready, and room for them: nothing makes its reader or writer wait.
+std::shared_ptr<Stream> endless(Executor executor) {
+  return Stream::over(executor, base::Fd(::open("/dev/zero", O_RDONLY | O_CLOEXEC)),
+                      base::Fd(::open("/dev/null", O_WRONLY | O_CLOEXEC)));
+}
+
+Task<> have_turn(bool& had) {
+  co_await sleep_for(base::Milliseconds(0));
+  had = true;
+}
+
+Task<> read_bytes(std::shared_ptr<Stream> stream, int times) {
+  char byte = 0;
+  for (int time = 0; time < times; ++time)
+    if (!co_await stream->read(&byte, 1)) co_return;  // Cancelled.
+}
+Task<bool> said_done(Task<> task) {
+  co_await std::move(task);
+  co_return true;
+}
+Task<> write_bytes(std::shared_ptr<Stream> stream, int times) {
+  for (int time = 0; time < times; ++time) EXPECT_TRUE(co_await stream->write("x"));
+}
+Task<> write_at_once(std::shared_ptr<Stream> stream, int mebibytes) {
+  const std::string much(static_cast<std::size_t>(mebibytes) << 20, 'x');
+  EXPECT_TRUE(co_await stream->write(much));
+}
+
+Task<int> gives_way(Executor executor, Task<> (*use)(std::shared_ptr<Stream>, int), int amount) {
+  TaskGroup group(executor);
+  bool had_turn = false;
+  group.spawn(have_turn(had_turn));
+  co_await use(endless(executor), amount);
+  EXPECT_TRUE(had_turn);
+  co_await group.wait();
+  co_return 0;
+}
+TEST(Stream, GivesWayToOthersThoughItNeverHasToWait) {
+  Loop loop;
+  loop.run(gives_way(loop.executor(), read_bytes, 100));
+  loop.run(gives_way(loop.executor(), write_bytes, 100));
+  loop.run(gives_way(loop.executor(), write_at_once, 4));
+}
+
+Task<int> has_a_limit(Executor executor) {
+  constexpr int kTimes = 1'000'000;  // Takes far longer than the limit.
+  const auto read =
+      co_await within(said_done(read_bytes(endless(executor), kTimes)), base::Milliseconds(5));
+  EXPECT_EQ(read, std::nullopt);
+  co_return 0;
+}
+TEST(Stream, CanBeLimitedThoughItNeverHasToWait) {
+  Loop loop;
+  loop.run(has_a_limit(loop.executor()));
+}
+
+Task<> count_bytes(std::shared_ptr<Stream> stream, std::size_t& count) {
+  char byte = 0;
+  for (;;) {
+    const auto got = co_await stream->read(&byte, 1);
+    if (!got || *got == 0) co_return;
+    ++count;
+  }
+}
+Task<int> loses_nothing(Executor executor) {
+  constexpr std::size_t kBytes = 60'000;  // Fit into a pipe.
+  Pipe pipe;
+  const std::string bytes(kBytes, 'x');
+  EXPECT_EQ(::write(pipe.in.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(kBytes));
+  pipe.in.reset();
+  auto stream = Stream::over(executor, std::move(pipe.out), base::Fd());
+  std::size_t count = 0;
+  for (int time = 0; time < 100; ++time)
+    co_await race(count_bytes(stream, count), sleep_for(base::Milliseconds(0)));
+  EXPECT_LT(count, kBytes) << "it was cancelled each time";
+  co_await count_bytes(stream, count);
+  EXPECT_EQ(count, kBytes);
+  co_return 0;
+}
+TEST(Stream, LosesNoByteWhenCancelledAsItGivesWay) {
+  Loop loop;
+  loop.run(loses_nothing(loop.executor()));
+}
+
 Task<int> connects_or_says_why() {
   const auto nobody = co_await connect("127.0.0.1", 1, testing::kPatience);
   EXPECT_FALSE(nobody);
