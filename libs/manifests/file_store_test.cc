@@ -1,7 +1,9 @@
 #include "libs/manifests/file_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -277,6 +279,59 @@ TEST_F(Store, DeletesNothingOfAFileThatCannotBeRead) {
   EXPECT_EQ(
       to_text(store_->problems()[0]),
       "a.yaml: cannot be read: No such file or directory; make it readable to the controller");
+}
+
+TEST_F(Store, DeletesNothingOfAFileThatWasEmptied) {
+  for (const std::string left : {"", "---\n# nothing\n---\n", " \n", "null\n"}) {
+    SCOPED_TRACE(left);
+    write("a.yaml", sandbox_yaml("a") + "---\n" + sandbox_yaml("b"));
+    open();
+    scan();
+    const std::string before = uid();
+    write("a.yaml", left);
+    settle();
+    open();  // What was known is on record.
+    settle();
+    EXPECT_EQ(uid(), before);
+    ASSERT_THAT(store_->problems(), SizeIs(1));
+    EXPECT_EQ(to_text(store_->problems()[0]),
+              "a.yaml: holds no document any more, and Sandbox default/a and 1 more were declared "
+              "in it; put the manifest back, or remove the file to delete what it declared");
+    const auto events = StateReader(options_.state).events();
+    ASSERT_TRUE(events && !events->empty());
+    EXPECT_THAT(events->back().event.note, HasSubstr("holds no document any more"));
+    // A document that is left says that the others are to go.
+    write("a.yaml", sandbox_yaml("a"));
+    settle();
+    EXPECT_EQ(uid(), before);
+    EXPECT_EQ(uid("b"), "");
+    EXPECT_THAT(store_->problems(), IsEmpty());
+  }
+  remove("a.yaml");
+  settle();
+  EXPECT_EQ(uid(), "");
+  write("a.yaml", "");
+  settle();
+  EXPECT_THAT(store_->problems(), IsEmpty()) << "nothing on record was ever in it";
+}
+
+TEST_F(Store, DeletesNothingOfAFileWhosePlaceAFolderTook) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  const std::string before = uid();
+  const auto manifest = options_.manifests / "a.yaml", folder = options_.manifests / "folder";
+  fs::create_directory(folder);
+  ASSERT_EQ(::renameat2(AT_FDCWD, manifest.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE), 0);
+  settle();
+  open();
+  settle();
+  EXPECT_EQ(uid(), before);
+  ASSERT_THAT(store_->problems(), SizeIs(1));
+  EXPECT_THAT(to_text(store_->problems()[0]), HasSubstr("a.yaml: is a folder now"));
+  fs::remove(manifest);
+  settle();
+  EXPECT_EQ(uid(), "");
 }
 
 TEST_F(Store, NamesWhatIsTooLargeOrNoFile) {

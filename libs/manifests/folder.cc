@@ -100,7 +100,10 @@ Result<std::vector<ReadFile>> FolderReader::read_all() {
   std::vector<ReadFile> files;
   for (const std::string& name : listed) {
     struct stat found{};
-    if (::stat((folder_ / name).c_str(), &found) == 0 && S_ISDIR(found.st_mode)) continue;
+    if (::stat((folder_ / name).c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+      files.push_back({name, std::make_shared<const Reading>(), true});
+      continue;
+    }
     Known known = read(name);
     files.push_back({name, known.reading});
     now.emplace(name, std::move(known));

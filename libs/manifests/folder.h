@@ -18,7 +18,7 @@ class FolderReader {
       : folder_(std::move(folder)), space_(std::move(space)) {}
 
   // Every file that ends in .yaml, .yml or .json, hidden ones apart, by name. A file that cannot be
-  // read is there with that problem; the folder itself fails.
+  // read is there with that problem, a folder of such a name without any; the folder itself fails.
   base::Result<std::vector<ReadFile>> read_all();
   const std::filesystem::path& path() const { return folder_; }
 

@@ -68,16 +68,51 @@ void plan_declared(const Comparison& seen, const Declarations& declarations, Pla
   }
 }
 
+bool is_removal(const Record& record) { return !record.tombstone() && !record.deleting(); }
+
+yaml::Problem hollow(const ReadFile& file, const std::vector<Id>& left) {
+  std::string what = file.folder ? "is a folder now" : "holds no document any more";
+  what += ", and " + to_text(left.front());
+  if (left.size() > 1) what += " and " + std::to_string(left.size() - 1) + " more";
+  what += left.size() > 1 ? " were declared in it" : " was declared in it";
+  return {file.name,
+          0,
+          0,
+          "",
+          what,
+          std::string("put the manifest back, or remove the ") + (file.folder ? "folder" : "file") +
+              " to delete what it declared"};
+}
+
+// Files that are there, held objects and say nothing now: what a full disk leaves of an edit, or a
+// folder put in the place. That is no wish; whoever wants the objects gone removes the file. What
+// stands in another file has moved, and was not lost.
+std::set<std::string> hollow_files(const Comparison& seen, const Declarations& declarations,
+                                   std::vector<yaml::Problem>& problems) {
+  std::map<std::string, std::vector<Id>> left;
+  for (const auto& [id, record] : seen.records)
+    if (is_removal(*record) && !declarations.chosen().contains(id))
+      left[record->file].push_back(id);
+  std::set<std::string> files;
+  for (const ReadFile& file : seen.files) {
+    const auto found = left.find(file.name);
+    if (!file.good() || !file.reading->objects.empty() || found == left.end()) continue;
+    problems.push_back(hollow(file, found->second));
+    files.insert(file.name);
+  }
+  return files;
+}
+
 void plan_missing(const Comparison& seen, const Declarations& declarations, Plan& plan) {
+  const std::set<std::string> hollow = hollow_files(seen, declarations, plan.problems);
   for (const auto& [id, record] : seen.records) {
     if (declarations.chosen().contains(id) || declarations.is_broken(record->file)) continue;
+    if (hollow.contains(record->file)) continue;
     if (record->deleting() && !record->passed_over) continue;
     const auto before = seen.missing.find(id);
     plan.missing[id] = before == seen.missing.end() ? seen.now : before->second;
   }
 }
-
-bool is_removal(const Record& record) { return !record.tombstone() && !record.deleting(); }
 
 // Everything that is missing counts, held long enough or not: a folder that empties slowly is
 // caught before its first removal is believed.

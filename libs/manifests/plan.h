@@ -19,6 +19,7 @@ inline constexpr std::size_t kRemovalsMax = 10;  // More at once, and more than 
 struct ReadFile {
   std::string name;
   std::shared_ptr<const Reading> reading;
+  bool folder = false;  // A folder stands where a file of that name would; it says nothing.
   bool good() const { return reading->problems.empty(); }
 };
 

@@ -49,6 +49,10 @@ class Seen {
     kept().push_back(reading);
     return *this;
   }
+  Seen& folder(const std::string& name) {
+    seen.files.push_back({name, std::make_shared<Reading>(), true});
+    return *this;
+  }
   Seen& broken(const std::string& name) {
     auto reading = std::make_shared<Reading>();
     reading->problems.push_back({name, 1, 1, "", "broken", "mend it"});
@@ -152,6 +156,66 @@ TEST(Plan, LetsABrokenFileKeepItsObjectsFromOthers) {
             "Sandbox default/x stands in a.yaml already, which cannot be read now");
 }
 
+TEST(Plan, KeepsWhatAFileDeclaredThatHoldsNoDocumentAnyMore) {
+  const auto held_long = Milliseconds(9000);
+  struct Case {
+    const char* name;
+    Seen seen;
+    std::vector<std::string> missing, problems;
+  };
+  const std::string cure = "; put the manifest back, or remove the file to delete what it declared";
+  const Case kCases[] = {
+      {"it held one",
+       Seen().record("a", "a.yaml").missing_since("a", held_long).file("a.yaml", {}),
+       {},
+       {"a.yaml: holds no document any more, and Sandbox default/a was declared in it" + cure}},
+      {"it held three",
+       Seen().record("a", "a.yaml").record("b", "a.yaml").record("c", "a.yaml").file("a.yaml", {}),
+       {},
+       {"a.yaml: holds no document any more, and Sandbox default/a and 2 more were declared in it" +
+        cure}},
+      {"a folder took its place",
+       Seen().record("a", "a.yaml").folder("a.yaml"),
+       {},
+       {"a.yaml: is a folder now, and Sandbox default/a was declared in it; put the manifest back, "
+        "or remove the folder to delete what it declared"}},
+      {"it holds another one", Seen().record("a", "a.yaml").file("a.yaml", {"b"}), {"a"}, {}},
+      {"it is gone", Seen().record("a", "a.yaml").file("b.yaml", {}), {"a"}, {}},
+      {"it never held any",
+       Seen().record("a", "b.yaml").file("b.yaml", {"a"}).file("a.yaml", {}),
+       {},
+       {}},
+      {"a folder never held any", Seen().folder("a.yaml"), {}, {}},
+      {"all moved", Seen().record("a", "a.yaml").file("a.yaml", {}).file("b.yaml", {"a"}), {}, {}},
+      {"one of two moved",
+       Seen().record("a", "a.yaml").record("b", "a.yaml").file("a.yaml", {}).file("b.yaml", {"a"}),
+       {},
+       {"a.yaml: holds no document any more, and Sandbox default/b was declared in it" + cure}},
+      {"what it held is being deleted",
+       Seen().record("a", "a.yaml").deleting("a", true).file("a.yaml", {}),
+       {"a"},
+       {}},
+      {"what it held was deleted",
+       Seen().record("a", "a.yaml").tombstone("a").file("a.yaml", {}),
+       {"a"},
+       {}},
+      {"some of what it held was deleted",
+       Seen().record("a", "a.yaml").tombstone("a").record("b", "a.yaml").file("a.yaml", {}),
+       {},
+       {"a.yaml: holds no document any more, and Sandbox default/b was declared in it" + cure}},
+  };
+  for (Case each : kCases) {
+    SCOPED_TRACE(each.name);
+    const Plan plan = each.seen.plan();
+    std::vector<std::string> missing, problems;
+    for (const auto& [id, since] : plan.missing) missing.push_back(id.key.name);
+    for (const yaml::Problem& problem : plan.problems) problems.push_back(to_text(problem));
+    EXPECT_EQ(missing, each.missing);
+    EXPECT_EQ(problems, each.problems);
+    EXPECT_THAT(plan.removals, IsEmpty());
+  }
+}
+
 TEST(Plan, PassesOverATombstoneUntilItsDocumentChanges) {
   EXPECT_THAT(Seen().record("a", "a.yaml").tombstone("a").file("a.yaml", {"a"}).plan().creations,
               IsEmpty());
@@ -201,7 +265,7 @@ TEST(Plan, BrakesWhenMoreThanTenAndMoreThanHalfGoAtOnce) {
     std::vector<std::string> left;
     for (int index = 0; index < each.live; ++index) {
       const std::string name = "s" + std::to_string(index);
-      seen.record(name, "a.yaml");
+      seen.record(name, index < each.gone ? "gone.yaml" : "a.yaml");
       if (index < each.gone)
         seen.missing_since(name, Milliseconds(2000));
       else
