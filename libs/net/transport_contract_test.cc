@@ -62,6 +62,18 @@ TEST(Curl, SkipsInterimRepliesAndTrailers) {
   EXPECT_EQ(reply->headers.find("X-Trailer"), std::nullopt);
 }
 
+TEST(Curl, BoundsInterimReplies) {
+  const TestServer server([](const Request&) {
+    Answer endless;
+    while (endless.raw.size() < 4u << 20) endless.raw += "HTTP/1.1 100 Continue\r\n\r\n";
+    return endless;
+  });
+  const Reply reply =
+      curl_transport({.proxy = ""})->send({"GET", server.url()}, base::Milliseconds(20'000), {});
+  ASSERT_FALSE(reply);
+  EXPECT_THAT(reply.error().message, testing::HasSubstr("the reply's head is larger than"));
+}
+
 // How long the kernel waits for a word of the peer, of our ends of connections to that port.
 std::vector<unsigned> patience_ms(int port) {
   std::vector<unsigned> found;
