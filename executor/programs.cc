@@ -21,13 +21,14 @@
 #include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "libs/base/log.h"
+#include "libs/wire/proof.h"
 
 namespace executor {
 namespace {
 
 constexpr std::size_t kSecretsBytesMax = 64u << 10;
 constexpr base::Seconds kSecretsWithin{30};
-static_assert(kExitLocked == wire::kExitTaken);
+static_assert(kExitLocked == wire::kExitTaken && kExitCannotListen == wire::kExitPortTaken);
 
 // Nothing of ours may take the place of a standard stream, and nobody of the same user may read our
 // memory: tokens are in it.

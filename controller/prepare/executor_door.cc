@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "libs/wire/proof.h"
+
 namespace controller {
 namespace {
 
@@ -36,8 +38,11 @@ base::Error error_of(const net::Response& reply, const std::string& path,
 }  // namespace
 
 HttpExecutorDoor::HttpExecutorDoor(net::Transport& transport, envd::Route route,
-                                   std::string admin_token)
-    : transport_(transport), route_(std::move(route)), admin_token_(std::move(admin_token)) {}
+                                   std::string admin_key, std::string admin_token)
+    : transport_(transport),
+      route_(std::move(route)),
+      admin_key_(std::move(admin_key)),
+      admin_token_(std::move(admin_token)) {}
 
 base::Result<wire::Health> HttpExecutorDoor::health(std::stop_token stop) {
   return ask("GET", "/v1/health", "", stop);
@@ -59,18 +64,24 @@ base::Result<wire::Health> HttpExecutorDoor::resumed(const wire::Resumed& resume
 
 base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::string& path,
                                                  std::string body, std::stop_token stop) {
-  net::Request request{.method = std::move(method),
+  const wire::Question question{wire::new_nonce(), std::move(method), path, std::move(body)};
+  net::Request request{.method = question.method,
                        .url = route_.url + path,
                        .headers = route_.headers,
-                       .body = std::move(body),
+                       .body = question.body,
                        .body_bytes_max = kReplyBytesMax};
   request.headers.add("Authorization", "Bearer " + admin_token_);
+  request.headers.add(wire::kNonceField, question.nonce);
   if (!request.body.empty()) request.headers.add("Content-Type", "application/json");
   const auto reply = transport_.send(request, kTimeout, stop);
   if (!reply) return base::Error(reply.error());
   if (reply->status == 200) {
     TRY(const auto json, base::parse_json(reply->body));
-    return wire::health_from_json(json);
+    TRY(auto health, wire::health_from_json(json));
+    const std::string proof = reply->headers.find(wire::kProofField).value_or("");
+    if (wire::is_proven(proof, admin_key_, question, reply->body)) return health;
+    return base::error(base::ErrorCode::kDenied, "another than the executor answered ", path,
+                       proof.empty() ? ": without a proof" : ": with a proof that is not good");
   }
   return error_of(*reply, path, admin_token_);
 }

@@ -11,9 +11,10 @@
 
 namespace controller {
 
-// The executor's small HTTP side. kDenied: it refuses our token or is another's; kConflict: an edge
-// on the way turned us away, so nothing is known of the executor and our way in may be an old one;
-// kUnavailable: no executor answers.
+// The executor's small HTTP side, whose answers prove that they are its own. kDenied: it refuses
+// our token, or another answers in its place; kConflict: an edge on the way turned us away, so
+// nothing is known of the executor and our way in may be an old one; kUnavailable: no executor
+// answers.
 class ExecutorDoor {
  public:
   virtual ~ExecutorDoor() = default;
@@ -26,7 +27,8 @@ class ExecutorDoor {
 
 class HttpExecutorDoor final : public ExecutorDoor {
  public:
-  HttpExecutorDoor(net::Transport& transport, envd::Route route, std::string admin_token);
+  HttpExecutorDoor(net::Transport& transport, envd::Route route, std::string admin_key,
+                   std::string admin_token);
   base::Result<wire::Health> health(std::stop_token stop) override;
   base::Result<wire::Health> quiesce(const wire::Quiesce& quiesce, std::stop_token stop) override;
   base::Result<wire::Health> resumed(const wire::Resumed& resumed, std::stop_token stop) override;
@@ -36,7 +38,7 @@ class HttpExecutorDoor final : public ExecutorDoor {
                                  std::stop_token stop);
   net::Transport& transport_;
   const envd::Route route_;
-  const std::string admin_token_;
+  const std::string admin_key_, admin_token_;
 };
 
 }  // namespace controller

@@ -2,23 +2,26 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <ostream>
 
+#include "controller/prepare/testing/proven.h"
 #include "libs/net/testing/fake_transport.h"
 
 namespace controller {
 namespace {
 
 const wire::Identity kTold{"uid-1", 1, 1, 4};
+constexpr char kKey[] = "admin key";
 
 class Door : public testing::Test {
  protected:
   // What `resumed` makes of an executor's answer.
   base::Result<wire::Health> tell(const wire::Health& answer) {
-    net::FakeTransport transport([&](const net::Request&) {
-      return net::answer(200, base::to_text(wire::to_json(answer)));
+    net::FakeTransport transport([&](const net::Request& request) {
+      return answer_with_proof(answer, kKey, question_of(request));
     });
-    HttpExecutorDoor door(transport, {.url = "http://inside"}, "token");
+    HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, kKey, "token");
     return door.resumed({kTold, 1}, {});
   }
 };
@@ -30,6 +33,69 @@ TEST_F(Door, BelievesAnExecutorThatAnswersAsItWasTold) {
 TEST_F(Door, BelievesNoneThatStaysAnotherOrQuiesced) {
   EXPECT_FALSE(tell({.instance = "i", .version = "1", .identity = {"uid-1", 1, 1, 3}}));
   EXPECT_FALSE(tell({.instance = "i", .version = "1", .identity = kTold, .quiesced = true}));
+}
+
+// An answer that is all that was hoped for, by somebody without the key.
+struct Impostor {
+  const char* name;
+  std::function<net::Answer(const wire::Health&, const wire::Question&)> play;
+};
+void PrintTo(const Impostor& impostor, std::ostream* out) { *out << impostor.name; }
+
+net::Answer unproven(const wire::Health& health) {
+  return net::answer(200, base::to_text(wire::to_json(health)));
+}
+
+const Impostor kImpostors[] = {
+    {"without_a_proof", [](const auto& health, const auto&) { return unproven(health); }},
+    {"with_another_key",
+     [](const auto& health, const auto& asked) { return answer_with_proof(health, "k", asked); }},
+    {"with_an_empty_key",
+     [](const auto& health, const auto& asked) { return answer_with_proof(health, "", asked); }},
+    {"with_the_proof_of_another_time",
+     [](const auto& health, auto asked) {
+       asked.nonce = wire::new_nonce();
+       return answer_with_proof(health, kKey, asked);
+     }},
+    {"with_the_proof_of_another_question",
+     [](const auto& health, auto asked) {
+       asked.path = asked.path == "/v1/health" ? "/v1/quiesce" : "/v1/health";
+       return answer_with_proof(health, kKey, asked);
+     }},
+    {"with_the_proof_of_another_answer",
+     [](auto health, const auto& asked) {
+       net::Answer answer = unproven(health);
+       health.identity.run += 1;
+       answer.headers = answer_with_proof(health, kKey, asked).headers;
+       return answer;
+     }},
+};
+
+class Unproven : public testing::TestWithParam<Impostor> {};
+
+TEST_P(Unproven, IsNotOurExecutor) {
+  net::FakeTransport transport([&](const net::Request& request) {
+    return GetParam().play({.instance = "i", .version = "1", .identity = kTold},
+                           question_of(request));
+  });
+  HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, kKey, "token");
+  for (const auto& health : {door.health({}), door.quiesce({}, {}), door.resumed({kTold, 1}, {})}) {
+    ASSERT_FALSE(health);
+    EXPECT_EQ(health.error().code, base::ErrorCode::kDenied) << health.error().message;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, Unproven, testing::ValuesIn(kImpostors),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(Door, AsksWithAFreshNonceEachTime) {
+  net::FakeTransport transport([](const net::Request&) { return net::answer(503); });
+  HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, kKey, "token");
+  (void)door.health({});
+  (void)door.health({});
+  const auto asked = transport.requests();
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_NE(question_of(asked[0]).nonce, question_of(asked[1]).nonce);
 }
 
 // What a request becomes when it is answered so.
@@ -59,7 +125,7 @@ class Refused : public testing::TestWithParam<Refusal> {};
 TEST_P(Refused, TellsTheExecutorFromTheWayToIt) {
   net::FakeTransport transport(
       [&](const net::Request&) { return net::answer(GetParam().status, GetParam().body); });
-  HttpExecutorDoor door(transport, {.url = "http://inside"}, "token");
+  HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, kKey, "token");
   const auto health = door.health({});
   ASSERT_FALSE(health);
   EXPECT_EQ(health.error().code, GetParam().code) << health.error().message;
@@ -69,7 +135,7 @@ TEST_F(Door, RepeatsNoTokenThatARefusalEchoes) {
   net::FakeTransport transport([&](const net::Request&) {
     return net::answer(401, R"({"error":"wrong: secret-token\nsecret-token"})");
   });
-  HttpExecutorDoor door(transport, {.url = "http://inside"}, "secret-token");
+  HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, kKey, "secret-token");
   const auto health = door.health({});
   ASSERT_FALSE(health);
   EXPECT_EQ(health.error().message.find("secret-token"), std::string::npos)

@@ -8,6 +8,7 @@
 #include "libs/base/crypto.h"
 #include "libs/base/strings.h"
 #include "libs/net/transport.h"
+#include "libs/wire/proof.h"
 
 namespace controller {
 namespace {
@@ -32,9 +33,10 @@ struct Start {
     kTaken,      // Another one is at work.
     kGivenKeys,  // It has its keys; whether it answers tells the rest.
     kServing,    // It said that its port is open.
+    kPortTaken,  // It had its keys, and ended: somebody else has its port.
+    kEnded,      // It had its keys, and ended.
   };
   Came came = Came::kMissing;
-  bool has_ended = false;
   std::string story = {};  // Why it was not heard until it served.
 };
 
@@ -83,8 +85,8 @@ class Preparation {
     return answer || answer.error().code == ErrorCode::kDenied;
   }
 
-  // Only the executor's refusal is kDenied: envd refuses an old token of the sandbox, and that is
-  // no reason to replace an executor.
+  // Only a refusal from the executor's port is kDenied: envd refuses an old token of the sandbox,
+  // and that is no reason to replace an executor.
   static base::Error from_envd(base::Error error) {
     if (error.code == ErrorCode::kDenied) error.code = ErrorCode::kUnavailable;
     return error;
@@ -146,10 +148,12 @@ class Preparation {
 
   static void judge(const envd::Finished& ended, Start& heard) {
     const std::string words = net::tame(base::trim(ended.error_output));
-    heard.has_ended = true;
     heard.story =
         "it ended with " + std::to_string(ended.exit_code) + (words.empty() ? "" : ": " + words);
-    if (ended.exit_code == wire::kExitTaken) heard.came = Came::kTaken;
+    if (ended.exit_code == wire::kExitTaken)
+      heard.came = Came::kTaken;
+    else if (heard.came == Came::kGivenKeys)
+      heard.came = ended.exit_code == wire::kExitPortTaken ? Came::kPortTaken : Came::kEnded;
   }
 
   base::Result<bool> lay_out(std::uint32_t pid) {
@@ -205,7 +209,8 @@ class Preparation {
   // ---- Its first answer -------------------------------------------------------------------------
 
   base::Result<wire::Health> wait_for_answer(const Start& begun) {
-    if (begun.came == Came::kMissing) return never_answered(begun.story);
+    if (begun.came == Came::kMissing || begun.came == Came::kEnded)
+      return never_answered(begun.story);
     if (begun.came == Came::kTaken) {
       options_.on_step("waiting for the executor that is at work");
       until_ = options_.clock.now() + options_.answer_within;
@@ -213,9 +218,11 @@ class Preparation {
     base::Milliseconds pause = options_.ask_first;
     for (;;) {
       auto answer = door_.health(stop_);
+      if (!answer && is_heard(answer) && !begun.story.empty())
+        return base::error(ErrorCode::kDenied, answer.error().message,
+                           "; of the one started: ", begun.story);
       if (is_heard(answer) || is_turned_away(answer) || stop_.stop_requested()) return answer;
-      const bool is_gone = begun.has_ended && begun.came != Came::kTaken;
-      if (is_gone) return never_answered(begun.story);
+      if (begun.came == Came::kPortTaken) return never_answered(begun.story);
       if (options_.clock.now() >= until_) return never_answered(answer.error().message);
       options_.rest(pause);
       pause = std::min(pause * 2, options_.ask_every);

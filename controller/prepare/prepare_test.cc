@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "controller/prepare/scripts.h"
+#include "controller/prepare/testing/proven.h"
 #include "libs/base/crypto.h"
 #include "libs/base/strings.h"
 #include "libs/base/testing/fake_clock.h"
+#include "libs/net/testing/fake_transport.h"
 
 namespace controller {
 namespace {
@@ -24,6 +26,9 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr char kKey[] = "6b6b";  // "kk", as it is written to the executor.
+
+// Who answers on the executor's port while the one that was started has not got it.
+enum class OnItsPort { kNobody, kImpostor, kOurs };
 
 // The inside of a sandbox, as far as preparation touches it: files, one executor, and a root that
 // knows our scripts. Whoever prepares can die before any of its calls.
@@ -95,6 +100,9 @@ class Inside final : public envd::Sandbox {
 
   Result<wire::Health> answer() {
     if (edge_refuses) return base::error(ErrorCode::kConflict, "no traffic token");
+    if (on_its_port == OnItsPort::kImpostor)
+      return base::error(ErrorCode::kDenied, "another than the executor answered");
+    if (on_its_port == OnItsPort::kOurs) return wire::Health{.instance = "i-0"};
     if (!is_running || clock_.now() < serves_at)
       return base::error(ErrorCode::kUnavailable, "nobody listens");
     if (refuses) return base::error(ErrorCode::kDenied, "wrong token");
@@ -118,6 +126,7 @@ class Inside final : public envd::Sandbox {
   bool edge_refuses = false;            // On the way to the executor.
   bool waits_silently = false, serves_silently = false, talks_on = false;
   std::optional<int> ends_with_keys = {};
+  OnItsPort on_its_port = OnItsPort::kNobody;
   base::Moment serves_at = base::Moment::min();
   int calls = 0, uploads = 0, starts = 0, given = 0, killed = 0, die_before = -1;
 
@@ -348,6 +357,64 @@ TEST_F(Prepare, ReportsAStrangerThatKeepsItsPort) {
   EXPECT_EQ(silent.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(silent.error().message, HasSubstr("ended with 6"));
   EXPECT_TRUE(pauses_.empty()) << "one that has ended is not waited for";
+}
+
+TEST_F(Prepare, AsksNobodyWhenTheOneThatItStartedHasEnded) {
+  bake();
+  inside_.ends_with_keys = 1;
+  inside_.on_its_port = OnItsPort::kOurs;
+  const auto health = prepare();
+  ASSERT_FALSE(health);
+  EXPECT_THAT(health.error().message, HasSubstr("ended with 1"));
+  EXPECT_EQ(door_.asks, 0);
+}
+
+TEST_F(Prepare, LeavesOneOfOursAloneThatKeepsThePort) {
+  bake();
+  inside_.ends_with_keys = wire::kExitPortTaken;
+  inside_.on_its_port = OnItsPort::kOurs;
+  EXPECT_TRUE(prepare()) << "its lock was removed, say";
+}
+
+TEST_F(Prepare, BelievesNoImpostorOnItsPort) {
+  bake();
+  inside_.on_its_port = OnItsPort::kImpostor;
+  inside_.ends_with_keys = wire::kExitPortTaken;
+  for (const bool replace : {false, true}) {
+    const auto health = prepare(replace);
+    ASSERT_FALSE(health);
+    EXPECT_EQ(health.error().code, ErrorCode::kDenied);
+    EXPECT_THAT(health.error().message,
+                testing::AllOf(HasSubstr("another than the executor"), HasSubstr("ended with 6")));
+  }
+  EXPECT_EQ(prepare_expected().error().code, ErrorCode::kDenied);
+  inside_.is_running = true;  // Or something that holds its lock.
+  EXPECT_EQ(prepare().error().code, ErrorCode::kDenied);
+  EXPECT_TRUE(pauses_.empty());
+
+  inside_.on_its_port = OnItsPort::kNobody;
+  inside_.ends_with_keys.reset();
+  EXPECT_TRUE(prepare(true));
+}
+
+TEST_F(Prepare, BelievesNoImpostorWhateverItProves) {
+  bake();
+  inside_.ends_with_keys = wire::kExitPortTaken;
+  const wire::Health well{.instance = "i", .version = "1", .identity = {"uid-1", 1, 1, 1}};
+  const wire::Question before{"a nonce", "GET", "/v1/health", ""};
+  const std::pair<const char*, net::Answer> played[] = {
+      {"nothing", net::answer(200, base::to_text(wire::to_json(well)))},
+      {"a_replay", answer_with_proof(well, "kk", before)},
+      {"by_another_key", answer_with_proof(well, "aa", before)},
+  };
+  for (const auto& [name, answer] : played) {
+    net::FakeTransport transport([&](const net::Request&) { return answer; });
+    HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, "kk", "token");
+    const auto health =
+        bring_to_life(inside_, door, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
+    ASSERT_FALSE(health) << name;
+    EXPECT_EQ(health.error().code, ErrorCode::kDenied) << name << ": " << health.error().message;
+  }
 }
 
 TEST_F(Prepare, DoesNotTakeEnvdsRefusalForTheExecutors) {

@@ -58,7 +58,8 @@ HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& 
                             .expires = clock_.wall() + kTokenLife};
   const std::string key =
       wire::derive_key(fleet_key_, wire::TokenKind::kAdmin, target.uid, target.epoch);
-  return {transport, route_to_executor(target.provider, target.handle), wire::sign(claims, key)};
+  return {transport, route_to_executor(target.provider, target.handle), key,
+          wire::sign(claims, key)};
 }
 
 base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool replace,

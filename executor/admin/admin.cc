@@ -5,6 +5,7 @@
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
 #include "libs/base/version.h"
+#include "libs/wire/proof.h"
 #include "libs/wire/token.h"
 
 namespace executor {
@@ -65,16 +66,27 @@ base::Result<base::Done> Admin::admit(const aio::HttpHead& head) {
 aio::Task<> Admin::serve(std::shared_ptr<aio::HttpExchange> exchange) {
   const aio::HttpHead& head = exchange->head();
   Answer answered;
+  aio::HttpFields fields = {{"Content-Type", "application/json"}};
   if (const auto admitted = admit(head); !admitted) {
     answered = {401, error_body(admitted.error().message)};
   } else if (const auto body = co_await exchange->read_all(kBodyBytesMax); !body) {
     answered = {400, error_body(body.error().message)};
   } else {
     answered = answer(head.method, head.path(), *body);
+    if (answered.status == 200)
+      if (auto proof = prove(head, *body, base::to_text(answered.body)))
+        fields.emplace_back(wire::kProofField, *std::move(proof));
   }
-  aio::HttpReply reply{
-      answered.status, {{"Content-Type", "application/json"}}, base::to_text(answered.body)};
+  aio::HttpReply reply{answered.status, std::move(fields), base::to_text(answered.body)};
   static_cast<void>(co_await exchange->reply(std::move(reply)));
+}
+
+std::optional<std::string> Admin::prove(const aio::HttpHead& head, const std::string& body,
+                                        const std::string& answer) const {
+  auto nonce = head.field(wire::kNonceField);
+  if (!nonce) return std::nullopt;
+  return wire::prove(secrets_.admin_key, {*std::move(nonce), head.method, head.path(), body},
+                     answer);
 }
 
 Admin::Answer Admin::answer(const std::string& method, const std::string& path,

@@ -20,7 +20,7 @@ inline constexpr base::Milliseconds kClockLookEvery{500};
 std::optional<std::string> bearer_token(const aio::HttpHead& head);
 
 // What the controller may ask of an executor (libs/wire/admin.h). One loop's state, no lock.
-//   token -> health | quiesce | resumed
+//   token -> health | quiesce | resumed -> proof
 class Admin {
  public:
   // Without a marker what `resumed` said ends with this process.
@@ -40,6 +40,9 @@ class Admin {
     base::Json body;
   };
   base::Result<base::Done> admit(const aio::HttpHead& head);
+  // Nothing where no proof is asked for.
+  std::optional<std::string> prove(const aio::HttpHead& head, const std::string& body,
+                                   const std::string& answer) const;
   Answer answer(const std::string& method, const std::string& path, const std::string& body);
   Answer quiesce(const base::Json& body);
   Answer resumed(const base::Json& body);

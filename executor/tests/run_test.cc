@@ -11,6 +11,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/testing/eventually.h"
 #include "libs/wire/admin.h"
+#include "libs/wire/proof.h"
 #include "libs/wire/token.h"
 
 namespace executor {
@@ -78,6 +79,33 @@ TEST(Run, LetsInNobodyWithoutTheRightToken) {
     }
   EXPECT_EQ(ask(port, "GET", "/v1/health").status, 200);
   EXPECT_EQ(ask(port, "GET", "/elsewhere").status, 404);
+}
+
+TEST(Run, ProvesItsAnswersToWhoAsksForIt) {
+  Scratch folder;
+  Program program(arguments(folder), secrets());
+  const int port = program.wait_until_serving().port;
+  const std::string key = wire::derive_key(kFleetKey, wire::TokenKind::kAdmin, "uid-1", 2);
+  const auto ask_for_proof = [&](const wire::Question& question) {
+    return request(port, question.method, question.path,
+                   {{"Authorization", "Bearer " + kGood}, {wire::kNonceField, question.nonce}},
+                   question.body);
+  };
+  const auto refused = ask_for_proof({"n-4", "POST", "/v1/resumed", resumed("uid-2", 2, 5).dump()});
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_FALSE(refused.fields.contains("sandfleet-proof"));
+  EXPECT_FALSE(ask(port, "GET", "/v1/health").fields.contains("sandfleet-proof"));
+
+  const wire::Question proven[] = {{"n-1", "GET", "/v1/health", ""},
+                                   {"n-2", "POST", "/v1/quiesce", "{}"},
+                                   {"n-3", "POST", "/v1/resumed", resumed("uid-1", 2, 5).dump()}};
+  for (const auto& question : proven) {
+    const auto answer = ask_for_proof(question);
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    ASSERT_TRUE(answer.fields.contains("sandfleet-proof")) << question.path;
+    EXPECT_TRUE(wire::is_proven(answer.fields.at("sandfleet-proof"), key, question, answer.body))
+        << question.path;
+  }
 }
 
 TEST(Run, AQuiesceLapsesByItself) {

@@ -4,6 +4,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/wire/admin.h"
+#include "libs/wire/proof.h"
 #include "libs/wire/token.h"
 
 namespace wire {
@@ -99,6 +100,34 @@ TEST(Token, IsStillGoodWithinTheSlack) {
   const std::string key = key_of(TokenKind::kAttach);
   EXPECT_TRUE(verify(sign(attach_claims(), key), TokenKind::kAttach, key, kNow + minutes(19)).ok());
 }
+
+TEST(Proof, IsGoodForItsQuestionItsAnswerAndItsKeyOnly) {
+  const std::string key = key_of(TokenKind::kAdmin);
+  const Question asked{"nonce", "GET", "/v1/health", ""};
+  const std::string proof = prove(key, asked, "well");
+  EXPECT_TRUE(is_proven(proof, key, asked, "well"));
+  const struct {
+    const char* name;
+    std::string proof, key;
+    Question question;
+    std::string answer;
+  } cases[] = {
+      {"none", "", key, asked, "well"},
+      {"cut_short", proof.substr(0, 63), key, asked, "well"},
+      {"another_epochs_key", proof, key_of(TokenKind::kAdmin, "uid-1", 4), asked, "well"},
+      {"the_attach_key", proof, key_of(TokenKind::kAttach), asked, "well"},
+      {"replayed", proof, key, {"other", "GET", "/v1/health", ""}, "well"},
+      {"another_method", proof, key, {"nonce", "POST", "/v1/health", ""}, "well"},
+      {"another_path", proof, key, {"nonce", "GET", "/v1/quiesce", ""}, "well"},
+      {"another_body", proof, key, {"nonce", "GET", "/v1/health", "{}"}, "well"},
+      {"another_answer", proof, key, asked, "better"},
+      {"shifted", proof, key, {"nonceG", "ET", "/v1/health", ""}, "well"},
+  };
+  for (const auto& test : cases)
+    EXPECT_FALSE(is_proven(test.proof, test.key, test.question, test.answer)) << test.name;
+}
+
+TEST(Proof, IsAskedForWithAnotherNonceEachTime) { EXPECT_NE(new_nonce(), new_nonce()); }
 
 TEST(AdminMessages, ReadWhatTheyWrote) {
   const Identity identity{"uid-1", 2, 3, 4};

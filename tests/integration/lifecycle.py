@@ -285,10 +285,12 @@ def test_a_controller_without_an_executor_takes_the_templates():
             delete_all(provider, controller, ["one", "two"])
 
 
-STRANGER = """\
+END_EXECUTOR = """\
 for each in /proc/[0-9]*; do
   case "$(tr '\\0' ' ' <$each/cmdline)" in "/opt/sandfleet/bin/sandfleet-executor run"*) kill -9 ${each#/proc/} ;; esac
 done
+"""
+STRANGER = END_EXECUTOR + """\
 mkdir -m 700 /tmp/stranger
 echo '{"uid": "another", "epoch": 1, "attachKey": "KEY", "adminKey": "KEY"}' |
   exec /opt/sandfleet/bin/sandfleet-executor run --port 24984 --runtime-dir /tmp/stranger
@@ -311,6 +313,66 @@ def test_an_executor_that_refuses_its_controller_is_replaced():
                                    controller.sandboxes()["one"].get("status", {}).get("notices", [])))
             assert controller.wait_ready("one")["one"] == box
             delete_all(provider, controller, ["one"])
+
+
+IMPOSTOR = """\
+import base64, http.server, json, pathlib
+
+class Impostor(http.server.BaseHTTPRequestHandler):
+    identity = {"incarnation": 1, "run": 1}
+
+    def do_GET(self):
+        asked = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        claims = json.loads(base64.urlsafe_b64decode(self.headers["Authorization"].split(".")[1] + "=="))
+        self.identity.update({each: claims[each] for each in ("uid", "epoch")})
+        if self.path.endswith("/resumed"):
+            self.identity.update(json.loads(asked)["identity"])
+        health = {"instance": "i", "version": "1", "identity": self.identity, "quiesced": "quiesce" in self.path}
+        body = json.dumps(health).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Sandfleet-Proof", "ab" * 32)
+        self.end_headers()
+        self.wfile.write(body)
+        with open("/tmp/asked", "a") as log:
+            log.write(self.path + "\\n")
+
+    do_POST = do_GET
+
+server = http.server.ThreadingHTTPServer(("", 24984), Impostor)
+pathlib.Path("/tmp/asked").touch()
+server.serve_forever()
+"""
+
+
+def test_an_impostor_on_the_executors_port_is_never_believed():
+    with whole_world() as (provider, controller), controller:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        box = controller.wait_ready("one")["one"]
+        run = controller.sandboxes()["one"]["status"]["run"]
+
+        def asked():
+            return run_inside(provider, box, "cat /tmp/asked 2>/dev/null")[1].split()
+        run_inside(provider, box, f"{END_EXECUTOR}cat >/tmp/impostor.py <<'END'\n{IMPOSTOR}END")
+        impostor = run_inside(provider, box, "exec /usr/bin/python3 /tmp/impostor.py 2>/tmp/impostor.log", background=True)
+        wait_until(lambda: "the impostor to have the port; " + run_inside(provider, box, "cat /tmp/impostor.log")[1],
+                   lambda: run_inside(provider, box, "test -e /tmp/asked")[0] == 0)
+        controller.declare("one", sandbox_manifest("one", desired="Paused"))
+        wait_until(lambda: "paused\n" + controller.story(),
+                   lambda: controller.condition("one", "Paused").get("status") == "True")
+        controller.declare("one", sandbox_manifest("one"))
+        wait_until(lambda: "what is wrong; " + controller.story(),
+                   lambda: "another than the executor answered" in controller.condition("one").get("message", ""))
+        tries = len(asked())
+        wait_until(lambda: f"another try; {asked()}", lambda: len(asked()) > tries + 1)
+        assert not controller.is_ready("one") and controller.sandboxes()["one"]["status"]["run"] == run, controller.story()
+        assert "/v1/resumed" not in asked(), asked()
+        run_inside(provider, box, f"kill -9 {impostor}")
+        assert controller.wait_ready("one")["one"] == box
+        status = controller.sandboxes()["one"]["status"]
+        assert status["run"] == run + 1 and any("replaced" in each["text"] for each in status["notices"]), status
+        delete_all(provider, controller, ["one"])
 
 
 def test_the_executor_listens_where_no_outgoing_connection_can_be_in_its_way():
