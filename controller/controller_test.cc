@@ -55,6 +55,10 @@ class Inside final : public Reach {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return preparing_ >= number; });
   }
+  base::Result<wire::Health> health(const Target&, std::stop_token) override {
+    std::lock_guard lock(mutex_);
+    return health_;
+  }
   base::Result<wire::Health> quiesce(const Target&, const wire::Quiesce&,
                                      std::stop_token) override {
     std::lock_guard lock(mutex_);

@@ -23,6 +23,7 @@
 #include "libs/base/testing/fake_clock.h"
 #include "libs/e2b/testing/fake_cloud.h"
 #include "libs/manifests/file_store.h"
+#include "libs/manifests/requests.h"
 #include "libs/manifests/testing/power_loss.h"
 
 namespace controller {
@@ -175,6 +176,15 @@ class Insides final : public Reach {
       if (inside.instance.empty()) inside.instance = base::random_hex(4);
     });
   }
+  base::Result<wire::Health> health(const Target& target, std::stop_token) override {
+    ++asked_;
+    const auto sandbox = cloud_.find(target.handle.id);
+    const bool runs = sandbox && sandbox->state == e2b::State::kRunning;
+    if (runs && reachable_ && insides_[target.handle.id].instance.empty())
+      return base::Error{base::ErrorCode::kNotFound, "nobody listens"};
+    if (!reachable_) return base::Error{base::ErrorCode::kUnavailable, "no answer from inside"};
+    return step(target, [](Inside&) {});
+  }
   base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce&,
                                      std::stop_token) override {
     return step(target, [](Inside& inside) { inside.quiesced = true; });
@@ -190,6 +200,11 @@ class Insides final : public Reach {
   bool quiesced(const std::string& id) { return insides_[id].quiesced; }
   void lose_answers(double share) { lost_ = share; }
   void refuse(bool refuses) { refuses_ = refuses; }  // Every executor, however often replaced.
+  // The executor of that sandbox ends, and nothing inside starts it again.
+  void end_executor(const std::string& id) { insides_[id].instance.clear(); }
+  std::string executor(const std::string& id) { return insides_[id].instance; }
+  void cut_off(bool cut) { reachable_ = !cut; }  // For whoever asks how an executor is.
+  int asked() const { return asked_; }
   int refused() const { return refused_; }
   int visits() const { return visits_; }
   int turned_away() const { return turned_away_; }  // Those who came without the right tokens.
@@ -230,7 +245,8 @@ class Insides final : public Reach {
   std::map<std::string, Inside> insides_;
   double lost_ = 0;
   bool refuses_ = false;
-  int refused_ = 0;
+  bool reachable_ = true;
+  int refused_ = 0, asked_ = 0;
   int visits_ = 0, turned_away_ = 0;
   std::minstd_rand random_{7};
 };
@@ -407,6 +423,9 @@ class World {
           "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: one}\n"
           "spec:\n  template: {id: base}\n  desiredState: " +
               desired + "\n  deletionPolicy: " + weather_.policy + "\n");
+  }
+  void ask_for_a_look() {
+    EXPECT_TRUE(manifests::write_request(folder_ / "state", {.key = {"default", "one"}}));
   }
   void remove() { std::filesystem::remove(folder_ / "manifests/one.yaml"); }
 
@@ -645,7 +664,7 @@ INSTANTIATE_TEST_SUITE_P(, CrashInBadWeather, testing::Range<std::uint64_t>(1, 9
 
 // A test that cannot fail proves nothing: without the settling time a late create must be seen.
 TEST(CrashTest, NoticesASecondSandboxWhenNothingSettles) {
-  World world(Weather{.settle_seconds = 1});
+  World world(Weather{.settle_seconds = 5});
   world.cloud().script(e2b::Operation::kCreate, {Fault::Kind::kLate, 30s});
   world.declare("Running");
   world.run_until("Ready", [&] { return world.ready(); });
@@ -723,6 +742,22 @@ TEST(CrashTest, ACreateThatIsNotSentForWantOfRoomSaysSo) {  // I-429Q
   });
   EXPECT_EQ(why(), api::reason::kProviderQuotaExceeded);
   EXPECT_EQ(world.cloud().count(e2b::Operation::kCreate), 1u);
+}
+
+// A 404 may be a slip of the provider's, and a template may be built while it is waited for.
+TEST(CrashTest, ATemplateThatIsNotThereIsAskedForAgain) {
+  World world(Weather{});
+  const auto stalled = [&] { return world.condition("Stalled"); };
+  world.cloud().refuse_template("base");
+  world.declare("Running");
+  world.run_until("a standstill", stalled);
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kCreate), 3u) << "the first 404 is not believed";
+  world.pass(14min);
+  EXPECT_TRUE(stalled());
+  EXPECT_LE(world.cloud().count(e2b::Operation::kCreate), 12u) << "less and less often";
+  world.cloud().refuse_template("base", false);
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_EQ(world.cloud().total_created(), 1u);
 }
 
 TEST(CrashTest, AFreshInstallationWaitsForNothing) {
@@ -805,6 +840,67 @@ TEST(CrashTest, AReplacementThatIsRefusedTooIsHeldBack) {
   EXPECT_LE(world.insides().refused(), 10) << "each longer after the one before";
   world.insides().refuse(false);
   world.run_until("Ready", [&] { return world.ready(); });
+}
+
+TEST(CrashTest, AnExecutorThatEndedIsPreparedAnew) {
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  const std::string id = world.bound();
+  world.pass(1min);
+  world.insides().end_executor(id);
+  const auto since =
+      api::find_condition(world.life().sandbox()->status, "Prepared")->last_transition;
+  const base::Moment ended = world.now();
+  world.run_until("another executor", [&] { return !world.insides().executor(id).empty(); });
+  EXPECT_LE(world.now(), ended + 7min) << "a round, and the second ask that makes it certain";
+  world.run_until("Ready again", [&] { return world.ready(); });
+  const auto sandbox = world.life().sandbox();
+  EXPECT_GT(api::find_condition(sandbox->status, "Prepared")->last_transition, since);
+  EXPECT_NE(world.state_but_ways_in().find(api::reason::kExecutorGone), std::string::npos);
+  EXPECT_EQ(world.drift().counts, (std::map<std::string, int>{{"executor", 1}}));
+  EXPECT_EQ(world.bound(), id);
+  EXPECT_EQ(sandbox->status.run, 1);
+  EXPECT_EQ(sandbox->status.incarnation, 1) << "what runs beside the executor goes on";
+}
+
+TEST(CrashTest, AnExecutorIsAskedAtOnceWhenAPersonAsksForALook) {
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.insides().end_executor(world.bound());
+  const base::Moment ended = world.now();
+  world.ask_for_a_look();
+  world.run_until("another executor",
+                  [&] { return !world.insides().executor(world.bound()).empty(); });
+  EXPECT_LE(world.now(), ended + 30s);
+}
+
+TEST(CrashTest, AnExecutorThatCannotBeReachedIsNotTakenForDead) {  // Unknown is never absent.
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  const std::string executor = world.insides().executor(world.bound());
+  const std::string version = world.life().sandbox()->metadata.resource_version;
+  world.insides().cut_off(true);
+  world.pass(14min);
+  EXPECT_GE(world.insides().asked(), 2);
+  EXPECT_EQ(world.insides().executor(world.bound()), executor);
+  EXPECT_TRUE(world.condition("Ready"));
+  EXPECT_EQ(world.life().sandbox()->metadata.resource_version, version);
+}
+
+TEST(CrashTest, AskingExecutorsThatAreWellWritesNothing) {  // I-NOFLAP
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.pass(10s);
+  const std::string version = world.life().sandbox()->metadata.resource_version;
+  world.pass(14min);
+  world.pass(14min);
+  EXPECT_GE(world.insides().asked(), 4);
+  EXPECT_LE(world.insides().asked(), 8);
+  EXPECT_EQ(world.life().sandbox()->metadata.resource_version, version);
 }
 
 TEST(CrashTest, ARollBackIsNoticedOnce) {  // S12

@@ -72,7 +72,8 @@ base::Result<base::Done> run(const Options& options) {
             [&](const api::Key& key) { queue.add(key); });
   MetricsObserver observer(registry);
   Reconciler reconciler(
-      {store, connections, pool, engine, fenced_reach, memories, mandate, clock, observer});
+      {store, connections, pool, engine, fenced_reach, memories, mandate, clock, observer},
+      {.every = base::Seconds(options.executor_check_seconds)});
   Sweeper sweeper(store, connections, clock, base::Seconds(options.grace_seconds));
   Controller controller({store, queue, reconciler, connections, engine, pool, sweeper, memories,
                          mandate, clock, registry, provider_news},

@@ -126,6 +126,10 @@ void declare(base::Flags& flags, Options& options) {
   flags.number("--grace-seconds", options.grace_seconds,
                "how long an orphan is left alone once it was seen",
                {.at_least = 0, .at_most = 86'400});
+  flags.number("--executor-check-seconds", options.executor_check_seconds,
+               "how often the executor of a sandbox is asked whether it still works; in a large "
+               "fleet less often",
+               {.at_least = 1, .at_most = 86'400});
   flags.text("--log-level", options.log_level, "how much is said",
              {.choices = {"debug", "info", "warn", "error"}});
   flags.text("--log-format", options.log_format, "for people or for machines",

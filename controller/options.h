@@ -40,6 +40,7 @@ struct Options {
   std::int64_t poll_seconds = 30;
   std::int64_t sweep_seconds = 60;
   std::int64_t grace_seconds = 120;
+  std::int64_t executor_check_seconds = 300;
   std::string log_level = "info";
   std::string log_format = "text";
 

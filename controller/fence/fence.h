@@ -17,12 +17,13 @@ namespace controller {
 std::shared_ptr<e2b::Cloud> fenced(std::shared_ptr<e2b::Cloud> cloud, const Mandate& mandate,
                                    std::string provider);
 
-// The same for what is done inside sandboxes.
+// The same for what is done inside sandboxes; there, too, a look passes always.
 class FencedReach final : public Reach {
  public:
   FencedReach(Reach& reach, const Mandate& mandate) : reach_(reach), mandate_(mandate) {}
   base::Result<wire::Health> prepare(const Target& target, bool replace, const OnStep& on_step,
                                      std::stop_token stop) override;
+  base::Result<wire::Health> health(const Target& target, std::stop_token stop) override;
   base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                      std::stop_token stop) override;
   base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,

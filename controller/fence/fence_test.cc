@@ -25,6 +25,9 @@ class Inside final : public Reach {
   base::Result<wire::Health> prepare(const Target&, bool, const OnStep&, std::stop_token) override {
     return wire::Health{.instance = "prepared"};
   }
+  base::Result<wire::Health> health(const Target&, std::stop_token) override {
+    return wire::Health{.instance = "asked"};
+  }
   base::Result<wire::Health> quiesce(const Target&, const wire::Quiesce&,
                                      std::stop_token) override {
     return wire::Health{.instance = "quiesced"};
@@ -89,9 +92,11 @@ TEST_F(FenceTest, ReachesInsideOnlyWithTheMandateOfThatProvider) {
   const Target theirs{.handle = {id_}, .provider_name = "another"};
   const auto quiet = [](std::string_view) {};
   EXPECT_EQ(reach.prepare(ours, false, quiet, {})->instance, "prepared");
+  EXPECT_EQ(reach.health(ours, {})->instance, "asked");
   EXPECT_EQ(reach.quiesce(ours, {}, {})->instance, "quiesced");
   EXPECT_EQ(reach.resumed(ours, {}, {})->instance, "resumed");
   EXPECT_EQ(reach.prepare(theirs, false, quiet, {}).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(reach.health(theirs, {})->instance, "asked") << "a look changes nothing";
   EXPECT_EQ(reach.quiesce(theirs, {}, {}).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(reach.resumed(theirs, {}, {}).error().code, ErrorCode::kCancelled);
 }

@@ -22,6 +22,14 @@ std::optional<std::string> why_executor_refuses(const net::Response& reply) {
   return base::text_at(*json, "error");
 }
 
+// The edge reached the sandbox, and its port was closed: only this answer names both.
+bool says_port_is_closed(const net::Response& reply) {
+  if (reply.status != 502) return false;
+  const auto json = base::parse_json(reply.body);
+  return json && base::text_at(*json, "sandboxId") &&
+         base::integer_at(*json, "port") == wire::kExecutorPort;
+}
+
 base::Error error_of(const net::Response& reply, const std::string& path,
                      const std::string& token) {
   const std::string answered = path + " with " + std::to_string(reply.status);
@@ -32,6 +40,9 @@ base::Error error_of(const net::Response& reply, const std::string& path,
     return base::error(base::ErrorCode::kConflict,
                        "the provider's edge, not the executor, answered ", answered,
                        "; its traffic token may be an old one");
+  if (says_port_is_closed(reply))
+    return base::error(base::ErrorCode::kNotFound,
+                       "no executor listens inside the sandbox: the edge answered ", answered);
   return base::error(base::ErrorCode::kUnavailable, "the executor answered ", answered);
 }
 

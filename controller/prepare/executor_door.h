@@ -13,8 +13,8 @@ namespace controller {
 
 // The executor's small HTTP side, whose answers prove that they are its own. kDenied: it refuses
 // our token, or another answers in its place; kConflict: an edge on the way turned us away, so
-// nothing is known of the executor and our way in may be an old one; kUnavailable: no executor
-// answers.
+// nothing is known of the executor and our way in may be an old one; kNotFound: the edge says that
+// the sandbox runs and nobody listens on the executor's port; kUnavailable: no executor answers.
 class ExecutorDoor {
  public:
   virtual ~ExecutorDoor() = default;

@@ -117,7 +117,17 @@ const Refusal kRefusals[] = {
     {"an_edges_silence", 403, "", ErrorCode::kConflict},
     {"a_403_is_never_the_executors", 403, R"({"error":"forbidden"})", ErrorCode::kConflict},
     {"a_409_of_an_edge", 409, R"({"code":409,"message":"busy"})", ErrorCode::kUnavailable},
-    {"nobody_listens", 502, R"({"error":"port is not open"})", ErrorCode::kUnavailable},
+    {"nobody_listens", 502,
+     R"({"sandboxId":"sb-1","message":"running but port is not open","port":24984,"code":502})",
+     ErrorCode::kNotFound},
+    {"nobody_listens_on_another_port", 502, R"({"sandboxId":"sb-1","port":49983,"code":502})",
+     ErrorCode::kUnavailable},
+    {"no_such_sandbox", 502, R"({"sandboxId":"sb-1","message":"not found","code":502})",
+     ErrorCode::kUnavailable},
+    {"a_stranger_who_names_a_port", 502, R"({"port":24984})", ErrorCode::kUnavailable},
+    {"a_gateway_without_words", 502, "<html>Bad Gateway</html>", ErrorCode::kUnavailable},
+    {"an_edge_without_words", 502, "", ErrorCode::kUnavailable},
+    {"a_gateway_that_waited", 504, R"({"sandboxId":"sb-1","port":24984})", ErrorCode::kUnavailable},
 };
 
 class Refused : public testing::TestWithParam<Refusal> {};

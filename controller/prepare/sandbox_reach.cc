@@ -81,6 +81,11 @@ base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool repl
   return bring_to_life(sandbox, door, file_, secrets, replace, options, stop);
 }
 
+base::Result<wire::Health> SandboxReach::health(const Target& target, std::stop_token stop) {
+  const auto transport = transport_of_(target.provider);
+  return door_of(*transport, target).health(stop);
+}
+
 base::Result<wire::Health> SandboxReach::quiesce(const Target& target, const wire::Quiesce& quiesce,
                                                  std::stop_token stop) {
   const auto transport = transport_of_(target.provider);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "controller/reconcile/identity.h"
+#include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 
 namespace controller {
@@ -27,14 +28,17 @@ Wait stalled(std::string_view reason, std::string why) {
 // A step that may fail again waits out its delay first, unless the resource has changed since.
 Action unless_held(const Observation& seen, Action action) {
   const HeldBack& held = seen.memory.held;
-  const bool same =
-      held.generation == seen.wanted.metadata.generation && held.deleting == seen.wanted.deleting();
+  const bool same = held.generation == seen.wanted.metadata.generation &&
+                    held.deleting == seen.wanted.deleting() &&
+                    held.request == api::request_to_look(seen.wanted.metadata);
   if (held.failures == 0 || !same) return action;
   // After another step's failure a look is what tells how things stand.
   if (std::holds_alternative<Look>(action) && held.step != "Look") return action;
   if (held.for_good) return stalled(held.reason, held.why.message);
-  if (seen.now < held.until) return wait(held.reason, held.why.message, held.until - seen.now);
-  return action;
+  if (seen.now >= held.until) return action;
+  Wait waiting = wait(held.reason, held.why.message, held.until - seen.now);
+  waiting.stalled = held.standstill;
+  return waiting;
 }
 
 Action look_list(const Observation& seen, std::string_view reason, const std::string& why) {
@@ -125,6 +129,10 @@ const ExecutorView* executor_of(const Observation& seen, const e2b::SandboxInfo&
   return current ? &view : nullptr;
 }
 
+bool is_due(const Observation& seen, const ExecutorView& view) {
+  return seen.now >= view.ask_at || view.request != api::request_to_look(seen.wanted.metadata);
+}
+
 wire::Identity identity_of(const api::Sandbox& wanted, std::int64_t run) {
   return {wanted.metadata.uid, wanted.status.epoch, wanted.status.incarnation, run};
 }
@@ -153,10 +161,15 @@ Action keep_running(const Observation& seen, const e2b::SandboxInfo& info) {
   const Memory& memory = seen.memory;
   if (memory.bound_here && memory.extended != info.id) return unless_held(seen, Extend{info.id});
   const ExecutorView* view = executor_of(seen, info);
-  if (!view || view->kind == ExecutorView::Kind::kSilent)
+  if (!view || view->kind == ExecutorView::Kind::kSilent || view->kind == ExecutorView::Kind::kGone)
     return unless_held(seen, Prepare{info.id, info.started_at});
-  if (view->kind == ExecutorView::Kind::kAnswering)
-    return settle_identity(seen, info, view->health);
+  if (view->kind == ExecutorView::Kind::kAnswering) {
+    Action action = settle_identity(seen, info, view->health);
+    auto* keep = std::get_if<Keep>(&action);
+    if (keep && is_due(seen, *view)) return AskExecutor{info.id, info.started_at};
+    if (keep) keep->ask_at = view->ask_at;
+    return action;
+  }
   if (!memory.refusal_counted && seen.wanted.status.run > 0)
     return RecordIncarnation{seen.wanted.status.incarnation + 1,
                              "the executor refused its controller and was replaced: processes are "
@@ -363,13 +376,29 @@ Action decide(const Observation& seen) {
 }
 
 std::string_view name_of(const Action& action) {
-  static constexpr std::string_view kNames[] = {
-      "Look",    "RecordIntent", "CountRefusal",    "Create",
-      "Bind",    "Extend",       "Prepare",         "RecordIncarnation",
-      "Resumed", "RecordRun",    "RecordPausedBy",  "Pause",
-      "Connect", "Kill",         "RecordEnding",    "RecordTerminated",
-      "Release", "Leave",        "RemoveFinalizer", "DeleteObject",
-      "Keep",    "Wait"};
+  static constexpr std::string_view kNames[] = {"Look",
+                                                "RecordIntent",
+                                                "CountRefusal",
+                                                "Create",
+                                                "Bind",
+                                                "Extend",
+                                                "Prepare",
+                                                "AskExecutor",
+                                                "RecordIncarnation",
+                                                "Resumed",
+                                                "RecordRun",
+                                                "RecordPausedBy",
+                                                "Pause",
+                                                "Connect",
+                                                "Kill",
+                                                "RecordEnding",
+                                                "RecordTerminated",
+                                                "Release",
+                                                "Leave",
+                                                "RemoveFinalizer",
+                                                "DeleteObject",
+                                                "Keep",
+                                                "Wait"};
   static_assert(std::size(kNames) == std::variant_size_v<Action>);
   return kNames[action.index()];
 }

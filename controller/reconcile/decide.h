@@ -44,6 +44,11 @@ struct Prepare {  // Brings our executor to life; `replace` ends one that refuse
   bool replace = false;
   bool operator==(const Prepare&) const = default;
 };
+struct AskExecutor {  // Whether it is as well as when it was last heard.
+  std::string id;
+  std::optional<base::WallTime> started_at = {};
+  bool operator==(const AskExecutor&) const = default;
+};
 struct RecordIncarnation {
   std::int64_t incarnation = 0;
   std::string notice = {};
@@ -100,21 +105,22 @@ struct DeleteObject {
 };
 struct Keep {  // All is as wanted; `until`: something is due then.
   std::optional<base::WallTime> until = {};
+  base::Moment ask_at = base::Moment::max();  // Its executor is due then.
   bool operator==(const Keep&) const = default;
 };
 struct Wait {
   std::string reason;  // Of the catalogue.
   std::string why;
   base::Milliseconds again{2'000};
-  bool stalled = false;  // Only a change of the resource, the provider or a credential can help.
+  bool stalled = false;  // Only a change of the resource, the provider or a credential may help.
   bool operator==(const Wait&) const = default;
 };
 
 // The one step this pass takes; the next pass sees what came of it.
-using Action =
-    std::variant<Look, RecordIntent, CountRefusal, Create, Bind, Extend, Prepare, RecordIncarnation,
-                 Resumed, RecordRun, RecordPausedBy, Pause, Connect, Kill, RecordEnding,
-                 RecordTerminated, Release, Leave, RemoveFinalizer, DeleteObject, Keep, Wait>;
+using Action = std::variant<Look, RecordIntent, CountRefusal, Create, Bind, Extend, Prepare,
+                            AskExecutor, RecordIncarnation, Resumed, RecordRun, RecordPausedBy,
+                            Pause, Connect, Kill, RecordEnding, RecordTerminated, Release, Leave,
+                            RemoveFinalizer, DeleteObject, Keep, Wait>;
 
 // Chooses the step that brings `seen.actual` closer to `seen.wanted`. Pure.
 Action decide(const Observation& seen);

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "controller/reconcile/testing/scenes.h"
+#include "libs/api/annotations.h"
 
 namespace controller {
 namespace {
@@ -45,6 +46,19 @@ Observation paused(base::WallTime end_at = kWall + 1h) {
 Observation refusing() {
   return with(ready(),
               [](Observation& seen) { seen.memory.executor.kind = ExecutorView::Kind::kRefuses; });
+}
+
+// An executor that was heard, and since then.
+Observation heard_of(ExecutorView::Kind kind, base::Moment ask_at) {
+  return with(ready(), [&](Observation& seen) {
+    seen.memory.executor.kind = kind;
+    seen.memory.executor.ask_at = ask_at;
+  });
+}
+
+Observation asked_for(Observation seen) {
+  seen.wanted.metadata.annotations[std::string(api::kReconcileAnnotation)] = "now";
+  return seen;
 }
 
 Observation marked(wire::Identity marker, std::optional<base::WallTime> started = kWall + 1h) {
@@ -135,6 +149,14 @@ const Case kCases[] = {
      Look{}},
     {"count_a_refusal", sent(e2b::CreateFailure::Kind::kCapacity), CountRefusal{{"n1", 1, 1}}},
     {"the_key_was_never_used", sent(e2b::CreateFailure::Kind::kNotSent), Create{kAttempt}},
+    {"wait_for_a_template_that_may_be_built_yet",
+     with(held(sent(e2b::CreateFailure::Kind::kNotSent), 90s),
+          [](Observation& seen) {
+            seen.memory.held.step = "Create";
+            seen.memory.held.reason = "TemplateNotFound";
+            seen.memory.held.standstill = true;
+          }),
+     Wait{"TemplateNotFound", "busy", 90'000ms, true}},
     {"adopt_a_higher_epoch",
      listed(recorded(false), {sandbox("sb-7", e2b::State::kRunning, "n7", 7)}),
      RecordIntent{api::Attempt{"n7", 7, 0}}},
@@ -170,6 +192,33 @@ const Case kCases[] = {
     {"replace_an_executor_that_refuses",
      with(refusing(), [](Observation& seen) { seen.memory.refusal_counted = true; }),
      Prepare{"sb-1", kWall, true}},
+
+    // While it is Ready, what the executor said grows old.
+    {"keep_until_the_executor_is_due", heard_of(ExecutorView::Kind::kAnswering, kNow + 1ms),
+     Keep{.ask_at = kNow + 1ms}},
+    {"ask_an_executor_that_is_due", heard_of(ExecutorView::Kind::kAnswering, kNow),
+     AskExecutor{"sb-1", kWall}},
+    {"ask_it_when_a_person_asks", asked_for(heard_of(ExecutorView::Kind::kAnswering, kNow + 5min)),
+     AskExecutor{"sb-1", kWall}},
+    {"a_person_was_answered",
+     with(asked_for(heard_of(ExecutorView::Kind::kAnswering, kNow + 5min)),
+          [](Observation& seen) { seen.memory.executor.request = "now"; }),
+     Keep{.ask_at = kNow + 5min}},
+    {"what_it_needs_comes_before_an_ask",
+     with(heard_of(ExecutorView::Kind::kAnswering, kNow),
+          [](Observation& seen) { seen.memory.executor.health.quiesced = true; }),
+     Resumed{"sb-1", {"uid-1", 1, 1, 1}}},
+    {"ask_nobody_who_is_to_be_paused",
+     wanting(heard_of(ExecutorView::Kind::kAnswering, kNow), DesiredState::kPaused),
+     RecordPausedBy{api::PausedBy::kUser}},
+    {"prepare_what_is_gone", heard_of(ExecutorView::Kind::kGone, kNow + 5min),
+     Prepare{"sb-1", kWall}},
+    {"what_was_held_back_is_tried_when_a_person_asks",
+     asked_for(
+         held(with(wanting(ready(), DesiredState::kPaused),
+                   [](Observation& seen) { seen.wanted.status.paused_by = api::PausedBy::kUser; }),
+              5s)),
+     Pause{"sb-1"}},
 
     // Resuming: the marker tells (S12).
     {"same_marker_next_run", marked({"uid-1", 1, 1, 3}), Resumed{"sb-1", kRun4}},

@@ -39,10 +39,13 @@ struct Sent {
 
 // What is known of the executor in one run of one E2B sandbox.
 struct ExecutorView {
-  enum class Kind { kUnknown, kAnswering, kSilent, kRefuses } kind = Kind::kUnknown;
+  enum class Kind { kUnknown, kAnswering, kSilent, kRefuses, kGone } kind = Kind::kUnknown;
   std::string sandbox_id = {};
   std::optional<base::WallTime> started_at = {};  // Of the run that was looked at.
   wire::Health health = {};
+  base::Moment ask_at = base::Moment::max();  // What it said counts until then; see rounds.h.
+  int closed = 0;                             // Asks in a row that found nobody listening.
+  std::string request = {};  // The newest request of a person to look that it has answered.
 };
 
 // What the Operation under way is at, for people.
@@ -53,7 +56,8 @@ struct Progress {
 };
 inline constexpr base::Milliseconds kSlowStep{10'000};
 
-// A step that failed is not tried again before `until`, unless the resource changed meanwhile.
+// A step that failed is not tried again before `until`, unless the resource changed meanwhile or
+// somebody asked for a look.
 struct HeldBack {
   int failures = 0;
   std::string step = {};  // The action that failed.
@@ -62,7 +66,9 @@ struct HeldBack {
   base::Error why = {base::ErrorCode::kUnavailable, {}};
   std::int64_t generation = 0;
   bool deleting = false;
-  bool for_good = false;  // Only a change can help.
+  std::string request = {};  // As ExecutorView::request.
+  bool for_good = false;     // Only a change can help.
+  bool standstill = false;   // Told as one, whether or not it is tried again.
 };
 
 // What this process remembers of its own calls for one Sandbox; lost in a crash, and then learned

@@ -24,6 +24,7 @@ struct Case {
   std::string_view reason;
   base::Milliseconds delay;
   bool for_good = false;
+  bool standstill = for_good;
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -50,7 +51,40 @@ const Case kCases[] = {
      0,
      {},
      reason::kTemplateNotFound,
-     0s,
+     1s},
+    {"create_still_without_it",
+     ErrorCode::kNotFound,
+     Kind::kRefused,
+     1,
+     {},
+     reason::kTemplateNotFound,
+     2s},
+    {"create_without_it_for_the_third_time",
+     ErrorCode::kNotFound,
+     Kind::kRefused,
+     2,
+     {},
+     reason::kTemplateNotFound,
+     4s,
+     false,
+     true},
+    {"create_without_it_for_the_tenth_time",
+     ErrorCode::kNotFound,
+     Kind::kRefused,
+     9,
+     {},
+     reason::kTemplateNotFound,
+     5min,
+     false,
+     true},
+    {"create_without_it_for_ever",
+     ErrorCode::kNotFound,
+     Kind::kRefused,
+     std::numeric_limits<int>::max(),
+     {},
+     reason::kTemplateNotFound,
+     5min,
+     false,
      true},
     {"create_invalid",
      ErrorCode::kInvalid,
@@ -99,6 +133,7 @@ TEST_P(PatienceFor, NamesTheReasonAndTheDelay) {
   EXPECT_EQ(patience.reason, c.reason);
   EXPECT_EQ(patience.delay, c.delay);
   EXPECT_EQ(patience.for_good, c.for_good);
+  EXPECT_EQ(patience.standstill, c.standstill);
 }
 
 INSTANTIATE_TEST_SUITE_P(, PatienceFor, testing::ValuesIn(kCases),

@@ -1,5 +1,6 @@
 #include "controller/reconcile/pass.h"
 #include "controller/reconcile/patience.h"
+#include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 #include "libs/base/crypto.h"
 #include "libs/base/log.h"
@@ -29,9 +30,13 @@ void note_get(Memory& memory, const std::string& id, base::Moment started,
   got.info = std::move(info);
 }
 
-void note_executor(Memory& memory, const Prepare& step, const base::Result<wire::Health>& health) {
-  memory.executor = {
-      .kind = ExecutorView::Kind::kAnswering, .sandbox_id = step.id, .started_at = step.started_at};
+void note_executor(Memory& memory, const Prepare& step, const base::Result<wire::Health>& health,
+                   base::Moment ask_at, const std::string& request) {
+  memory.executor = {.kind = ExecutorView::Kind::kAnswering,
+                     .sandbox_id = step.id,
+                     .started_at = step.started_at,
+                     .ask_at = ask_at,
+                     .request = request};
   if (health) {
     memory.executor.health = *health;
     memory.refusal_counted = false;
@@ -54,6 +59,12 @@ std::string reason_of_env(const base::Error& error, std::string otherwise) {
   return otherwise;
 }
 
+// A refusal of the provider is none of the executor's.
+base::Error not_reached(base::Error error) {
+  if (error.code != base::ErrorCode::kCancelled) error.code = base::ErrorCode::kUnavailable;
+  return error;
+}
+
 // It did not answer: it may have been paused or have gone, or its tokens have changed.
 void forget_way_in(Memory& memory, base::Moment now) {
   outdate(memory, now);
@@ -74,7 +85,9 @@ void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
             .why = error,
             .generation = wanted.metadata.generation,
             .deleting = wanted.deleting(),
-            .for_good = patience.for_good};
+            .request = api::request_to_look(wanted.metadata),
+            .for_good = patience.for_good,
+            .standstill = patience.standstill};
     if (step == "Prepare" || step == "Resumed")
       held.reason = std::string(api::reason::kExecutorNotAnswering);
     if (step == "Create" && !kind) held.reason = reason_of_env(error, held.reason);
@@ -282,9 +295,12 @@ base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id,
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
+  const ExecutorView::Kind seen = pass.seen.memory.executor.kind;
+  if (seen == ExecutorView::Kind::kGone) parts_.observer.drifted("executor");
   // One that is Ready is only looked at again, by a process that has yet to hear from it.
   const auto* ready = api::find_condition(pass.wanted().status, api::condition::kReady);
-  const bool can_wait = ready != nullptr && ready->status == "True" && !step.replace;
+  const bool can_wait =
+      ready != nullptr && ready->status == "True" && seen == ExecutorView::Kind::kUnknown;
   const auto work = [this, pass, step](std::stop_token stop) {
     const auto on_step = [&](std::string_view name) {
       parts_.memories.update(pass.uid(), [&](Memory& memory) {
@@ -293,12 +309,14 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
     };
     const auto health = [&]() -> base::Result<wire::Health> {
       on_step("asking the provider for the way in");
-      TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
-      return parts_.reach.prepare(where, step.replace, on_step, stop);
+      const auto where = target(pass, step.id, Priority::kResume, stop);
+      if (!where) return not_reached(where.error());
+      return parts_.reach.prepare(*where, step.replace, on_step, stop);
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.progress.reset();
-      note_executor(memory, step, health);
+      note_executor(memory, step, health, rounds_.next(parts_.clock.now()),
+                    api::request_to_look(pass.wanted().metadata));
       if (!health) forget_way_in(memory, parts_.clock.now());
     });
     // The first refusal is answered at once, by a replacement; one that is refused too waits.
@@ -306,6 +324,33 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
       hold_back(pass.wanted(), "Prepare", health.error());
   };
   return begin(pass, "Prepare", false, work, can_wait);
+}
+
+// Whoever gets no turn, or finds no thread free, comes again: nothing is wrong with the sandbox.
+Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
+  const std::string request = api::request_to_look(pass.wanted().metadata);
+  const auto turn = rounds_.take_turn(parts_.clock.now());
+  const auto ask = [this, pass, step, request, turn](std::stop_token stop) {
+    const auto answer = [&]() -> base::Result<wire::Health> {
+      const auto where = target(pass, step.id, Priority::kPoll, stop);
+      if (!where) return not_reached(where.error());
+      return parts_.reach.health(*where, stop);
+    }();
+    const base::Moment now = parts_.clock.now();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.executor = heard(std::move(memory.executor), answer, now, rounds_.next(now));
+      memory.executor.request = request;
+      if (!answer && answer.error().code == base::ErrorCode::kConflict) memory.handle.reset();
+    });
+  };
+  Outcome outcome;
+  if (turn) outcome = begin(pass, "AskExecutor", false, ask, true);
+  if (outcome.begun) return outcome;
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.executor.ask_at = rounds_.put_off(parts_.clock.now());
+    memory.executor.request = request;
+  });
+  return {};
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
@@ -319,6 +364,7 @@ Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
       memory.quiesced = false;  // It lapses by itself, too.
       if (health) {
         memory.executor.health = *health;
+        memory.executor.ask_at = rounds_.next(parts_.clock.now());
         memory.told = key_of_run(health->instance, memory.executor.started_at);
         memory.rolled_back = false;
       } else {
@@ -347,6 +393,7 @@ Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
       memory.quiesced = memory.executor.health.quiesced = quiesced && !paused;
       if (paused) memory.held = {};
       if (paused) memory.executor = {};
+      if (!paused && !quiesced) memory.executor.ask_at = memory.changed;  // It did not hear us.
     });
     if (!paused) hold_back(pass.wanted(), "Pause", paused.error());
   });

@@ -23,7 +23,8 @@ struct Target {
 };
 
 // What the controller does inside a sandbox. kDenied: an executor answers and refuses our token;
-// kUnavailable: nobody answers.
+// kNotFound: the sandbox runs, and nobody listens where an executor would; kConflict: our way in is
+// an old one; kUnavailable: nobody answers.
 class Reach {
  public:
   // Hears the name of each step as it begins.
@@ -34,6 +35,7 @@ class Reach {
   // whatever executor runs is ended.
   virtual base::Result<wire::Health> prepare(const Target& target, bool replace,
                                              const OnStep& on_step, std::stop_token stop) = 0;
+  virtual base::Result<wire::Health> health(const Target& target, std::stop_token stop) = 0;
   virtual base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                              std::stop_token stop) = 0;
   virtual base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,

@@ -1,6 +1,7 @@
 #include "controller/reconcile/reconciler.h"
 
 #include <algorithm>
+#include <random>
 
 #include "controller/reconcile/pass.h"
 #include "libs/api/reasons.h"
@@ -20,7 +21,16 @@ void take_poll(Memory& memory, const Session& session, const std::string& uid) {
   note_shown(memory, *memory.listed);
 }
 
+std::function<double()> any_chance() {
+  return [random = std::minstd_rand(std::random_device{}())]() mutable {
+    return std::uniform_real_distribution<>(0, 1)(random);
+  };
+}
+
 }  // namespace
+
+Reconciler::Reconciler(Parts parts, RoundsOptions rounds)
+    : parts_(parts), way_in_(parts.store), rounds_(rounds, parts.clock.now(), any_chance()) {}
 
 kube::Requeue Reconciler::reconcile(const api::Key& key) {
   const auto wanted = parts_.store.find_sandbox(key);

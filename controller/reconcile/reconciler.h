@@ -9,6 +9,7 @@
 #include "controller/reconcile/providers.h"
 #include "controller/reconcile/reach.h"
 #include "controller/reconcile/report.h"
+#include "controller/reconcile/rounds.h"
 #include "controller/reconcile/way_in.h"
 #include "libs/api/resource_store.h"
 #include "libs/kube/queue.h"
@@ -57,7 +58,7 @@ struct Parts {
 // Safe to call from many threads for different keys.
 class Reconciler {
  public:
-  explicit Reconciler(Parts parts) : parts_(parts), way_in_(parts.store) {}
+  explicit Reconciler(Parts parts, RoundsOptions rounds = {});
   kube::Requeue reconcile(const api::Key& key);
 
  private:
@@ -77,6 +78,7 @@ class Reconciler {
   Outcome perform(const Pass& pass, const Bind& step);
   Outcome perform(const Pass& pass, const Extend& step);
   Outcome perform(const Pass& pass, const Prepare& step);
+  Outcome perform(const Pass& pass, const AskExecutor& step);
   Outcome perform(const Pass& pass, const RecordIncarnation& step);
   Outcome perform(const Pass& pass, const Resumed& step);
   Outcome perform(const Pass& pass, const RecordRun& step);
@@ -106,6 +108,7 @@ class Reconciler {
 
   const Parts parts_;
   WayIn way_in_;
+  Rounds rounds_;
 };
 
 }  // namespace controller

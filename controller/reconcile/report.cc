@@ -61,6 +61,12 @@ Story of_operation(const std::string& name) {
   return under_way("Preparing", reason::kPreparing, "the executor is being started");
 }
 
+Story of_preparation(const Observation& seen) {
+  if (seen.memory.executor.kind != ExecutorView::Kind::kGone) return of_operation("Prepare");
+  return under_way("Preparing", reason::kExecutorGone,
+                   "the executor no longer ran inside; it is being started anew");
+}
+
 std::string_view state_of(const Wait& wait, const Observation& seen) {
   if (seen.wanted.deleting()) return "Deleting";
   if (wait.reason == reason::kLost) return "Lost";
@@ -77,9 +83,14 @@ std::string text_of_slow(const Progress& slow) {
 
 // An Operation that is under way: what it does, and at which step it lingers.
 Story of_running(const Observation& seen) {
-  Story story = of_operation(*seen.operation);
+  Story story = seen.operation == "Prepare" ? of_preparation(seen) : of_operation(*seen.operation);
   if (const auto slow = slow_step(seen)) story.message += ": " + text_of_slow(*slow);
   return story;
+}
+
+// An executor that answered is asked again: no news until it has said something else.
+bool is_asked_again(const Observation& seen) {
+  return seen.operation == "AskExecutor" && !seen.wanted.deleting();
 }
 
 // This process has yet to hear from an executor that an earlier one found Ready: a restart of ours
@@ -94,6 +105,7 @@ bool is_looked_at_again(const Observation& seen) {
 
 Story of_wait(const Wait& wait, const Observation& seen) {
   if (is_looked_at_again(seen) && !seen.wanted.deleting()) return kept(seen);
+  if (is_asked_again(seen)) return kept(seen);
   if (seen.operation && !seen.wanted.deleting()) return of_running(seen);
   if (seen.operation)
     return under_way("Deleting", reason::kDeleting, "waiting for the end of " + *seen.operation);
@@ -139,6 +151,8 @@ Story story_of(const Observation& seen, const Action& action) {
           [&](const Kill&) {
             return under_way("Terminating", reason::kTerminating, "the provider is ending it");
           },
+          [&](const Prepare&) { return of_preparation(seen); },
+          [&](const AskExecutor&) { return kept(seen); },
           [&](const Pause&) { return of_operation("Pause"); },
           [&](const Connect&) { return of_operation("Connect"); },
           [&](const auto&) {
@@ -196,8 +210,11 @@ void tell(api::SandboxStatus& status, const Observation& seen, const Story& stor
       story.stalled ? story.message : "");
   const bool bound = !status.sandbox_id.empty();
   set(status, seen, condition::kBound, bound, bound ? reason::kBound : reason::kPending);
+  const bool gone = story.reason == reason::kExecutorGone;
   set(status, seen, condition::kPrepared, story.ready == "True",
-      story.ready == "True" ? reason::kPrepared : reason::kPreparing);
+      story.ready == "True" ? reason::kPrepared
+      : gone                ? reason::kExecutorGone
+                            : reason::kPreparing);
   set(status, seen, condition::kPaused, story.state == "Paused",
       story.state == "Paused" ? reason::kPaused : reason::kRunning);
   const bool full = story.reason == reason::kProviderQuotaExceeded;
@@ -218,39 +235,40 @@ void add_notice(api::SandboxStatus& status, base::WallTime wall, const std::stri
 // What is under way before the first Ready is not worth a write of its own, unless it is slow.
 bool is_worth_telling(const Observation& seen) {
   const bool on_the_way = seen.operation && seen.wanted.status.run == 0 && !seen.wanted.deleting();
-  return !on_the_way || slow_step(seen);
+  return !is_asked_again(seen) && (!on_the_way || slow_step(seen));
 }
 
 // The actions that change status only are carried out here. True: it must be written.
 bool apply(api::SandboxStatus& status, const Observation& seen, const Action& action) {
   return std::visit(
-      base::Overloaded{[&](const RecordIncarnation& step) {
-                         status.incarnation = step.incarnation;
-                         add_notice(status, seen.wall, step.notice);
-                         return true;
-                       },
-                       [&](const RecordRun& step) {
-                         status.run = step.run;
-                         status.start_time = step.start_time;
-                         status.paused_by = api::PausedBy::kNobody;
-                         return true;
-                       },
-                       [&](const RecordPausedBy& step) {
-                         status.paused_by = step.by;
-                         return true;
-                       },
-                       [&](const RecordEnding& step) {
-                         status.ended_by = step.by;
-                         return true;
-                       },
-                       [&](const RecordTerminated&) {
-                         status.terminated_time = seen.wall;
-                         return true;
-                       },
-                       [&](const Keep&) { return true; },
-                       [&](const Wait&) { return is_worth_telling(seen); },
-                       [&](const Kill&) { return true; }, [&](const Release&) { return true; },
-                       [&](const Leave&) { return true; }, [&](const auto&) { return false; }},
+      base::Overloaded{
+          [&](const RecordIncarnation& step) {
+            status.incarnation = step.incarnation;
+            add_notice(status, seen.wall, step.notice);
+            return true;
+          },
+          [&](const RecordRun& step) {
+            status.run = step.run;
+            status.start_time = step.start_time;
+            status.paused_by = api::PausedBy::kNobody;
+            return true;
+          },
+          [&](const RecordPausedBy& step) {
+            status.paused_by = step.by;
+            return true;
+          },
+          [&](const RecordEnding& step) {
+            status.ended_by = step.by;
+            return true;
+          },
+          [&](const RecordTerminated&) {
+            status.terminated_time = seen.wall;
+            return true;
+          },
+          [&](const Prepare&) { return seen.memory.executor.kind == ExecutorView::Kind::kGone; },
+          [&](const Keep&) { return true; }, [&](const Wait&) { return is_worth_telling(seen); },
+          [&](const Kill&) { return true; }, [&](const Release&) { return true; },
+          [&](const Leave&) { return true; }, [&](const auto&) { return false; }},
       action);
 }
 
@@ -264,6 +282,15 @@ bool is_record(const Action& action) {
       action);
 }
 
+std::optional<base::Milliseconds> until_due(const Keep& keep, const Observation& seen) {
+  std::optional<base::Milliseconds> left;
+  if (keep.until) left = *keep.until - seen.wall;
+  if (keep.ask_at != base::Moment::max())
+    left = std::min(left.value_or(base::Milliseconds::max()), keep.ask_at - seen.now);
+  if (left) left = std::clamp(*left, base::Milliseconds(1), kKeepLookMax);
+  return left;
+}
+
 kube::Requeue when_next(const Observation& seen, const Action& action, const Outcome& outcome) {
   if (outcome.error) return {.failed = true};
   // The Operation's end brings the key back; a slow one is shown meanwhile.
@@ -273,10 +300,7 @@ kube::Requeue when_next(const Observation& seen, const Action& action, const Out
     return {.after = wait->again};
   }
   if (const auto* keep = std::get_if<Keep>(&action)) {
-    if (!keep->until) return {};
-    return {.after =
-                std::clamp(std::chrono::duration_cast<base::Milliseconds>(*keep->until - seen.wall),
-                           base::Milliseconds(1), kKeepLookMax)};
+    return {.after = until_due(*keep, seen)};
   }
   if (std::holds_alternative<RemoveFinalizer>(action) ||
       std::holds_alternative<DeleteObject>(action))
@@ -297,6 +321,11 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
           [&](const Bind& step) { return Event(normal("Created", "E2B sandbox " + step.id)); },
           [&](const RecordRun& step) {
             return Event(normal("Ready", "run " + std::to_string(step.run)));
+          },
+          [&](const Prepare&) {
+            if (seen.memory.executor.kind != ExecutorView::Kind::kGone) return Event();
+            return Event(api::Event{"Warning", std::string(reason::kExecutorGone), name,
+                                    of_preparation(seen).message});
           },
           [&](const RecordIncarnation& step) {
             if (step.notice.empty()) return Event();

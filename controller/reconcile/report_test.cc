@@ -51,6 +51,11 @@ Observation slow(Observation seen, base::Milliseconds took, bool told = false) {
   seen.memory.progress = Progress{"sending the executor", seen.now - took, told};
   return seen;
 }
+Observation gone() {
+  Observation seen = ready();
+  seen.memory.executor.kind = ExecutorView::Kind::kGone;
+  return seen;
+}
 Observation paused_by_user() {
   Observation seen = wanting(ready(), DesiredState::kPaused);
   seen.wanted.status.paused_by = api::PausedBy::kUser;
@@ -72,6 +77,11 @@ const Case kCases[] = {
      normal("Created", "Bind", "E2B sandbox sb-1")},
     {"extend", bound(), Extend{"sb-1"}, "Preparing", "False", "Preparing"},
     {"prepare", bound(), Prepare{"sb-1"}, "Preparing", "False", "Preparing"},
+    {"prepare_what_is_gone", gone(), Prepare{"sb-1"}, "Preparing", "False", "ExecutorGone",
+     Writes::kStatus,
+     warning("ExecutorGone", "Prepare",
+             "the executor no longer ran inside; it is being started anew")},
+    {"ask_executor", ready(), AskExecutor{"sb-1"}, "Running", "True", "Ready"},
     {"resumed", bound(), Resumed{"sb-1", {}}, "Preparing", "False", "Preparing"},
     {"pause", ready(), Pause{"sb-1"}, "Pausing", "False", "Pausing", Writes::kNo,
      normal("Pausing", "Pause", "sb-1")},
@@ -113,6 +123,33 @@ const Case kCases[] = {
      Writes::kStatus,
      {},
      60'000ms},
+    {"running_until_its_executor_is_due",
+     ready(),
+     Keep{.ask_at = kNow + 40s},
+     "Running",
+     "True",
+     "Ready",
+     Writes::kStatus,
+     {},
+     40'000ms},
+    {"running_until_the_earlier_of_both",
+     ready(),
+     Keep{kWall + 11min, kNow + 90s},
+     "Running",
+     "True",
+     "Ready",
+     Writes::kStatus,
+     {},
+     60'000ms},
+    {"running_with_an_executor_that_was_due",
+     ready(),
+     Keep{.ask_at = kNow - 1s},
+     "Running",
+     "True",
+     "Ready",
+     Writes::kStatus,
+     {},
+     1ms},
     {"paused", paused_by_user(), Keep{}, "Paused", "False", "Paused", Writes::kStatus, {}, kNever},
     {"ended",
      ended(),
@@ -149,6 +186,33 @@ const Case kCases[] = {
     {"for_a_step_that_is_slow", slow(busy(bound(), "Prepare"), 10s), Wait{}, "Preparing", "False",
      "Preparing", Writes::kStatus,
      warning("SlowStep", "Prepare", "sending the executor takes longer than 10 s"), 2'000ms},
+    {"for_the_executors_answer",
+     busy(ready(), "AskExecutor"),
+     Wait{},
+     "Running",
+     "True",
+     "Ready",
+     Writes::kNo,
+     {},
+     2'000ms},
+    {"for_the_executors_answer_while_deleting",
+     busy(deleting(ready()), "AskExecutor"),
+     Wait{},
+     "Deleting",
+     "False",
+     "Deleting",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_an_executor_that_was_gone",
+     busy(gone(), "Prepare"),
+     Wait{},
+     "Preparing",
+     "False",
+     "ExecutorGone",
+     Writes::kStatus,
+     {},
+     2'000ms},
     {"for_a_pause",
      busy(ready(), "Pause"),
      Wait{},
@@ -341,6 +405,10 @@ TEST(Report, SaysTruthsThatKubernetesToolsRead) {
   EXPECT_EQ(word(running, api::condition::kPaused), "False Running");
   EXPECT_EQ(word(running, api::condition::kCapacityAvailable), "True Ready");
   EXPECT_EQ(word(running, api::condition::kDeleting), "");
+  EXPECT_EQ(word(report(gone(), Prepare{"sb-1"}, {}), api::condition::kPrepared),
+            "False ExecutorGone");
+  EXPECT_EQ(word(report(bound(), Prepare{"sb-1"}, {}), api::condition::kPrepared),
+            "False Preparing");
   const Report stalled = report(recorded(), wait_for(reason::kTemplateNotFound, true), {});
   EXPECT_EQ(word(stalled, api::condition::kReconciling), "False TemplateNotFound");
   EXPECT_EQ(word(stalled, api::condition::kStalled), "True TemplateNotFound");

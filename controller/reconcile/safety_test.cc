@@ -159,7 +159,12 @@ const Dimension kExecutors = {
     {"rolled_back",
      [](Observation& seen) { see_executor(seen, ExecutorView::Kind::kAnswering, 0); }},
     {"silent", [](Observation& seen) { see_executor(seen, ExecutorView::Kind::kSilent, 0); }},
-    {"refuses", [](Observation& seen) { see_executor(seen, ExecutorView::Kind::kRefuses, 0); }}};
+    {"refuses", [](Observation& seen) { see_executor(seen, ExecutorView::Kind::kRefuses, 0); }},
+    {"gone", [](Observation& seen) { see_executor(seen, ExecutorView::Kind::kGone, 1); }},
+    {"due", [](Observation& seen) {
+       see_executor(seen, ExecutorView::Kind::kAnswering, 1);
+       seen.memory.executor.ask_at = scene::kNow;
+     }}};
 const Dimension kTroubles = {{"calm", [](Observation&) {}},
                              {"busy", [](Observation& seen) { seen.operation = "Create"; }},
                              {"no_provider",
@@ -287,6 +292,14 @@ const Rule kRules[] = {
        return seen.wanted.status.sandbox_id.empty() || !unsure || seen.wanted.deleting() ||
               ended(seen) || !mutates(action);
      }},
+    {"a look inside is for what runs, and is to run",
+     [](const Observation& seen, const Action& action, const Report& news) {
+       const auto* found = std::get_if<Found>(&seen.actual);
+       return !is<AskExecutor>(action) ||
+              (found && found->info.state == e2b::State::kRunning && !seen.wanted.deleting() &&
+               !ended(seen) && seen.wanted.spec.desired_state == DesiredState::kRunning &&
+               !news.write);
+     }},
     {"nothing is done while an operation runs, or without a provider",
      [](const Observation& seen, const Action& action, const Report&) {
        return !(seen.operation || seen.provider_problem) || !mutates(action);
@@ -303,8 +316,8 @@ const Rule kRules[] = {
      [](const Observation& seen, const Action& action, const Report& news) {
        const auto* ready = api::find_condition(news.status, "Ready");
        return ready && ready->observed_generation == seen.wanted.metadata.generation &&
-              (ready->status != "True" || is<Keep>(action) || is<RecordRun>(action) ||
-               is<RecordPausedBy>(action));
+              (ready->status != "True" || is<Keep>(action) || is<AskExecutor>(action) ||
+               is<RecordRun>(action) || is<RecordPausedBy>(action));
      }},
     {"whoever does not act says when to look again, or that only a change can help",
      [](const Observation&, const Action& action, const Report& news) {
@@ -362,7 +375,7 @@ TEST_P(Safety, HoldsForEveryStateDeletionAndPolicy) {
   // The rules are only worth what the scenes reach.
   static const std::set<std::string_view> kReached[] = {
       {"Create", "Bind", "Kill", "RemoveFinalizer", "Pause", "Connect", "Prepare",
-       "RecordIncarnation"},
+       "RecordIncarnation", "AskExecutor"},
       {"Create", "Bind", "Kill", "RemoveFinalizer", "Pause", "RecordPausedBy"},
       {"Kill", "RemoveFinalizer", "RecordEnding", "RecordTerminated"}};
   for (const auto& name : kReached[GetParam()]) EXPECT_TRUE(picked.contains(name)) << name;

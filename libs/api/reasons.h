@@ -54,14 +54,17 @@ inline constexpr std::string_view kSecretNotFound = "SecretNotFound";  // A Secr
 inline constexpr std::string_view kSecretForbidden =
     "SecretForbidden";  // The controller may not read a Secret: bind a Role to its account.
 inline constexpr std::string_view kExecutorNotAnswering =
-    "ExecutorNotAnswering";                              // It was started, and is silent.
+    "ExecutorNotAnswering";  // It was started, and is silent.
+inline constexpr std::string_view kExecutorGone =
+    "ExecutorGone";  // It no longer ran inside, and is being started anew.
 inline constexpr std::string_view kLost = "Lost";        // The provider says it no longer exists.
 inline constexpr std::string_view kUnknown = "Unknown";  // We could not learn how it stands.
 
 // Only a change of the resource, the provider or a credential can help.
 inline constexpr std::string_view kRejectedByProvider =
-    "RejectedByProvider";                                                  // It refused for good.
-inline constexpr std::string_view kTemplateNotFound = "TemplateNotFound";  // No such template.
+    "RejectedByProvider";  // It refused for good.
+inline constexpr std::string_view kTemplateNotFound =
+    "TemplateNotFound";  // No such template, said more than once; asked for again now and then.
 inline constexpr std::string_view kCredentialsRejected =
     "CredentialsRejected";  // The API key is refused.
 inline constexpr std::string_view kCredentialsMissing = "CredentialsMissing";  // There is no key.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
@@ -16,8 +17,6 @@ using base::Json;
 using base::Result;
 
 namespace {
-
-constexpr const char* kReconcileAnnotation = "sandfleet.dev/reconcile-requested-at";
 
 using Next = Result<std::optional<Record>>;
 const std::optional<Record> kStays = std::nullopt;
@@ -322,7 +321,7 @@ Result<RequestResult> Scanner::serve_reconcile(const Request& request) {
             (request.uid.empty() || current->metadata()->uid == request.uid);
     if (!found) return kStays;
     return std::optional(with_metadata(*current, [&](api::Metadata& metadata) {
-      metadata.annotations[kReconcileAnnotation] = now;
+      metadata.annotations[std::string(api::kReconcileAnnotation)] = now;
     }));
   }));
   return found ? done("it is looked at now") : refused("there is no such object");

@@ -290,6 +290,7 @@ for each in /proc/[0-9]*; do
   case "$(tr '\\0' ' ' <$each/cmdline)" in "/opt/sandfleet/bin/sandfleet-executor run"*) kill -9 ${each#/proc/} ;; esac
 done
 """
+EXECUTOR_LISTENS = "grep -q ':6198 .* 0A ' /proc/net/tcp"  # On 24984.
 STRANGER = END_EXECUTOR + """\
 mkdir -m 700 /tmp/stranger
 echo '{"uid": "another", "epoch": 1, "attachKey": "KEY", "adminKey": "KEY"}' |
@@ -305,7 +306,7 @@ def test_an_executor_that_refuses_its_controller_is_replaced():
             box = controller.wait_ready("one")["one"]
             controller.program.kill()
             run_inside(provider, box, STRANGER, background=True)
-            listens = "test -e /tmp/stranger/executor.lock && grep -q ':6198 .* 0A ' /proc/net/tcp"  # On 24984.
+            listens = f"test -e /tmp/stranger/executor.lock && {EXECUTOR_LISTENS}"
             wait_until("the stranger to stand in its place", lambda: run_inside(provider, box, listens)[0] == 0)
             controller.start()
             wait_until(lambda: "a notice that it was replaced; " + controller.story(),
@@ -373,6 +374,27 @@ def test_an_impostor_on_the_executors_port_is_never_believed():
         status = controller.sandboxes()["one"]["status"]
         assert status["run"] == run + 1 and any("replaced" in each["text"] for each in status["notices"]), status
         delete_all(provider, controller, ["one"])
+
+
+def test_an_executor_that_ended_is_noticed_and_prepared_anew():
+    with whole_world() as (provider, controller):
+        controller.arguments = ("--executor-check-seconds", "1")
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("one", sandbox_manifest("one"))
+        with controller:
+            box = controller.wait_ready("one")["one"]
+            before, prepared = controller.sandboxes()["one"]["status"], controller.condition("one", "Prepared")
+            run_inside(provider, box, END_EXECUTOR)
+            wait_until(lambda: "word of its end; " + controller.story(),
+                       lambda: "ExecutorGone" in (controller.state / "events.log").read_text())
+            wait_until(lambda: "another one; " + controller.story(),
+                       lambda: run_inside(provider, box, EXECUTOR_LISTENS)[0] == 0)
+            wait_until(lambda: "Prepared again; " + controller.story(),
+                       lambda: controller.condition("one", "Prepared") != prepared and controller.is_ready("one"))
+            after = controller.sandboxes()["one"]["status"]
+            assert (after["run"], after["incarnation"]) == (before["run"], before["incarnation"]), after
+            delete_all(provider, controller, ["one"])
+            assert len(created(provider)) == 1
 
 
 def test_the_executor_listens_where_no_outgoing_connection_can_be_in_its_way():

@@ -76,9 +76,9 @@ void FakeCloud::set_longest_run(base::Milliseconds longest) {
   sandboxes_.set_longest_run(longest);
 }
 
-void FakeCloud::refuse_template(const std::string& template_id) {
+void FakeCloud::refuse_template(const std::string& template_id, bool refused) {
   std::lock_guard lock(mutex_);
-  sandboxes_.refuse_template(template_id);
+  sandboxes_.refuse_template(template_id, refused);
 }
 
 void FakeCloud::hide_tokens(bool hidden) {

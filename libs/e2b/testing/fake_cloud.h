@@ -34,7 +34,7 @@ class FakeCloud final : public Cloud {
   void set_list_lag(base::Milliseconds appear, base::Milliseconds disappear);
   void set_quota(std::size_t running_max);
   void set_longest_run(base::Milliseconds longest);
-  void refuse_template(const std::string& template_id);
+  void refuse_template(const std::string& template_id, bool refused = true);
   void hide_tokens(bool hidden);  // Handles by GET carry none.
   // Run without the lock, so they may call back, change resources or throw. A create's `before` has
   // no id yet; its `after` has the id of what came of it, if anything did.

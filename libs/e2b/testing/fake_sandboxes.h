@@ -27,7 +27,12 @@ class FakeSandboxes {
   void set_list_lag(base::Milliseconds appear, base::Milliseconds disappear);
   void set_quota(std::size_t running_max) { quota_ = running_max; }
   void set_longest_run(base::Milliseconds longest) { longest_run_ = longest; }
-  void refuse_template(const std::string& id) { refused_templates_.insert(id); }
+  void refuse_template(const std::string& id, bool refused = true) {
+    if (refused)
+      refused_templates_.insert(id);
+    else
+      refused_templates_.erase(id);
+  }
   void hide_tokens(bool hidden) { tokens_hidden_ = hidden; }
 
   // Lets everything happen, in order, that is due by now.
