@@ -14,6 +14,8 @@ namespace controller {
 namespace {
 
 constexpr base::Milliseconds kPollRetryMin{1'000};
+// So long a provider may take over a create (docs/design/provider-wire.md).
+constexpr base::Seconds kSlowestCreate{70};
 constexpr base::Milliseconds kRecordMax{15'000};  // For writes at the end, if the store is slow.
 constexpr base::Milliseconds kListFirst{3'000};
 constexpr int kPassesInTurnMax = 16;
@@ -23,6 +25,18 @@ std::set<std::string> names_of(
   std::set<std::string> names;
   for (const auto& provider : providers) names.insert(provider->metadata.key.name);
   return names;
+}
+
+bool is_of_its_key(std::string_view reason) {
+  return reason == api::reason::kCredentialsRejected ||
+         reason == api::reason::kCredentialsMissing || reason == api::reason::kCredentialsInvalid;
+}
+
+std::string warning_of(const api::ProviderSpec& spec) {
+  if (spec.settle >= kSlowestCreate) return "";
+  return "spec.settleSeconds is " + std::to_string(spec.settle.count()) +
+         ", and providers may take " + std::to_string(kSlowestCreate.count()) +
+         " s over a create: two sandboxes may live for a while where there should be one";
 }
 
 const char* word_of(const kube::Requeue& requeue) {
@@ -219,32 +233,29 @@ void Controller::wake_all_of(const std::string& provider) {
   }
 }
 
-void Controller::tell_provider(const std::string& name,
-                               const base::Result<std::set<std::string>>& polled) {
+void Controller::tell_provider(const std::string& name, const Poll& polled) {
   const auto provider = parts_.store.find_provider(name);
   if (!provider) return;
-  const bool denied = !polled && polled.error().code == base::ErrorCode::kDenied;
+  const std::string problem = polled ? "" : polled.error().reason;
   api::ProviderStatus status = provider->status;
   status.observed_generation = provider->metadata.generation;
-  const auto set = [&](std::string_view type, const char* word, std::string_view reason) {
+  const std::string why = polled ? "" : polled.error().message;
+  const auto set = [&](std::string_view type, const char* word, std::string_view reason,
+                       const std::string& message) {
     api::set_condition(status.conditions, {.type = std::string(type),
                                            .status = word,
                                            .reason = std::string(reason),
-                                           .message = polled ? "" : polled.error().message,
+                                           .message = message,
                                            .observed_generation = provider->metadata.generation,
                                            .last_transition = parts_.clock.wall()});
   };
-  set(api::condition::kReady, polled ? "True" : "False",
-      polled   ? api::reason::kReady
-      : denied ? api::reason::kCredentialsRejected
-               : api::reason::kProviderUnavailable);
+  set(api::condition::kReady, polled ? "True" : "False", polled ? api::reason::kReady : problem,
+      polled ? warning_of(provider->spec) : why);
   set(api::condition::kCredentialsValid,
-      polled   ? "True"
-      : denied ? "False"
-               : "Unknown",
-      polled   ? api::reason::kCredentialsAccepted
-      : denied ? api::reason::kCredentialsRejected
-               : api::reason::kProviderUnavailable);
+      polled                   ? "True"
+      : is_of_its_key(problem) ? "False"
+                               : "Unknown",
+      polled ? api::reason::kCredentialsAccepted : problem, why);
   if (status == provider->status) return;
   const auto told = parts_.store.update_provider_status(
       name, {provider->metadata.uid, provider->metadata.resource_version}, status);

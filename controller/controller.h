@@ -90,7 +90,8 @@ class Controller {
   void keep_rhythm(std::stop_token stop);
   bool poll(const std::string& provider, std::stop_token stop);
   void sweep(const std::string& provider, std::stop_token stop);
-  void tell_provider(const std::string& name, const base::Result<std::set<std::string>>& polled);
+  using Poll = base::Result<std::set<std::string>, ProviderProblem>;
+  void tell_provider(const std::string& name, const Poll& polled);
   void hold_provider(const std::string& name, bool polled);
   bool is_in_use(const std::string& provider) const;
   void forget_all_but(const std::set<std::string>& providers);

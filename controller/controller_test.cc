@@ -126,6 +126,17 @@ class ControllerTest : public testing::Test {
   bool becomes_ready() const {
     return wait_until([&] { return sandbox()->status.state == "Running"; });
   }
+  base::Result<std::string> key() const {
+    if (!key_trouble_.load()) return std::string("key");
+    return base::error(*key_trouble_.load(), "no key");
+  }
+  // How a condition of the provider stands, and why.
+  std::string provider_condition(std::string_view type) const {
+    const auto provider = store_->find_provider("default");
+    for (const auto& each : provider->status.conditions)
+      if (each.type == type) return each.status + " " + each.reason;
+    return "";
+  }
   void declare_another(const std::string& name = "two") {
     write(name, "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: " + name +
                     "}\nspec:\n  template: {id: base}\n");
@@ -157,6 +168,7 @@ class ControllerTest : public testing::Test {
   const base::TemporaryFolder folder_;
   AheadClock clock_;
   std::latch on_its_way_{1}, answer_{1};
+  std::atomic<std::optional<base::ErrorCode>> key_trouble_{std::nullopt};
   std::shared_ptr<e2b::FakeCloud> cloud_ = std::make_shared<e2b::FakeCloud>(clock_);
   metrics::Registry registry_{metrics_table()};
   kube::Queue queue_{clock_};
@@ -165,7 +177,7 @@ class ControllerTest : public testing::Test {
   Connections connections_{
       *store_,
       clock_,
-      {[](const auto&) { return std::string("key"); }, [this](const auto&) { return cloud_; }}};
+      {[this](const auto&) { return key(); }, [this](const auto&) { return cloud_; }}};
   Memories memories_;
   Inside inside_;
   Office mandate_{clock_};
@@ -247,6 +259,39 @@ TEST_F(ControllerTest, LooksAtWhatIsBoundByOneListWhenItBegins) {
   next.start();
   EXPECT_TRUE(wait_until([&] { return engine_.stats().kept == 1; }));
   EXPECT_EQ(cloud_->count(e2b::Operation::kGet), gets);
+}
+
+TEST_F(ControllerTest, SaysOfAProviderWhatIsWrongWithItsKey) {
+  const auto becomes = [&](const std::string& word) {
+    news_.add("default");
+    return wait_until([&] { return provider_condition("CredentialsValid") == word; });
+  };
+  EXPECT_TRUE(becomes("True CredentialsAccepted"));
+  key_trouble_ = base::ErrorCode::kInvalid;
+  EXPECT_TRUE(becomes("False CredentialsInvalid")) << provider_condition("CredentialsValid");
+  EXPECT_EQ(provider_condition("Ready"), "False CredentialsInvalid");
+  key_trouble_ = base::ErrorCode::kNotFound;
+  EXPECT_TRUE(becomes("False CredentialsMissing")) << provider_condition("CredentialsValid");
+  key_trouble_ = std::nullopt;
+  EXPECT_TRUE(becomes("True CredentialsAccepted"));
+}
+
+TEST_F(ControllerTest, WarnsOfAProviderThatSettlesTooSoon) {
+  const auto told = [&] {
+    const auto provider = store_->find_provider("default");
+    for (const auto& each : provider->status.conditions)
+      if (each.type == "Ready") return each.status + ": " + each.message;
+    return std::string();
+  };
+  EXPECT_TRUE(wait_until([&] { return told() == "True: "; })) << told();
+  write("provider",
+        "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata: {name: default}\n"
+        "spec:\n  api: {url: \"http://127.0.0.1:1\"}\n  settleSeconds: 10\n"
+        "  data: {url: \"http://127.0.0.1:2\", routing: Header}\n");
+  EXPECT_TRUE(store_->scan_once());
+  EXPECT_TRUE(wait_until([&] {
+    return told().starts_with("True: spec.settleSeconds is 10, and providers may take 70 s");
+  })) << told();
 }
 
 TEST_F(ControllerTest, StopsWithoutTouchingASandbox) {

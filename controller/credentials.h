@@ -10,7 +10,8 @@
 namespace controller {
 
 // Where a provider's API key comes from: the Secret that it names, else a file, else the
-// environment. Read again at each use, so that a rotated key works at once.
+// environment. Read again at each use, so that a rotated key works at once. kInvalid: there is
+// something, and it cannot be a key.
 class Credentials {
  public:
   // `files`: "[PROVIDER=]PATH" each. `environment`: the key found there, or empty.

@@ -20,6 +20,13 @@ class CredentialsTest : public testing::Test {
     write(
         "manifests/secret.yaml",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {apiKey: of-secret}\n");
+    write("manifests/odd.yaml",
+          "apiVersion: v1\nkind: Secret\nmetadata: {name: ended}\n"
+          "stringData: {apiKey: \"of-secret\\r\\n\"}\n---\n"
+          "apiVersion: v1\nkind: Secret\nmetadata: {name: cut}\n"
+          "stringData: {apiKey: \"canary\\r\\nof-secret\"}\n---\n"
+          "apiVersion: v1\nkind: Secret\nmetadata: {name: blank}\n"
+          "stringData: {apiKey: \" \\n\"}\n");
     auto opened = manifests::FileStore::open({.manifests = folder_.path() / "manifests",
                                               .state = folder_.path() / "state",
                                               .machine_id = "machine"},
@@ -63,10 +70,7 @@ TEST_F(CredentialsTest, DoesNotWaitForWhoeverWritesToAPipe) {
        {pipe.string(), std::string("/dev/zero"), folder_.path().string()}) {
     const auto key = key_of("one", {file}, "of-environment");
     ASSERT_FALSE(key) << file;
-    EXPECT_EQ(key.error().message,
-              file +
-                  " is not a regular file; put the API key in one, as it is read again for each "
-                  "use");
+    EXPECT_EQ(key.error().message, file + " is not a regular file");
   }
 }
 
@@ -92,6 +96,30 @@ TEST_F(CredentialsTest, SaysWhatIsMissingAndNeverAKey) {
                 ": there is one for that provider already; give each provider one file");
   EXPECT_EQ(key_of("one", {write("large", std::string(5'000, 'k'))}).error().code,
             base::ErrorCode::kInvalid);
+}
+
+TEST_F(CredentialsTest, TakesAKeyWithoutTheBlanksAroundIt) {
+  EXPECT_EQ(*key_of("one", {}, "", "ended"), "of-secret");
+  EXPECT_EQ(*key_of("one", {write("ended", "of-file\r\n")}), "of-file");
+  EXPECT_EQ(*key_of("one", {}, "of-environment\n"), "of-environment");
+}
+
+TEST_F(CredentialsTest, RefusesWhatCannotBeAKeyAndNeverTellsIt) {
+  const std::string cut = write("cut", "canary\nof-file"), tab = write("tab", "canary\tof-file");
+  const auto told = [](const base::Result<std::string>& key) {
+    EXPECT_FALSE(key);
+    EXPECT_EQ(key.error().code, base::ErrorCode::kInvalid);
+    EXPECT_EQ(key.error().message.find("canary"), std::string::npos);
+    return key.error().message;
+  };
+  const std::string advice = " after its first 6 characters, and no key has one: it is one line";
+  EXPECT_EQ(told(key_of("one", {}, "", "cut")),
+            "the API key in Secret default/cut (apiKey) has a line break" + advice);
+  EXPECT_EQ(told(key_of("one", {}, "", "blank")), "Secret default/blank (apiKey) holds no API key");
+  EXPECT_EQ(told(key_of("one", {cut})), "the API key in " + cut + " has a line break" + advice);
+  EXPECT_EQ(told(key_of("one", {tab})), "the API key in " + tab + " has a tab" + advice);
+  EXPECT_EQ(told(key_of("one", {}, std::string("canary\x7f-of-environment"))),
+            "the API key in the environment has a control character" + advice);
 }
 
 TEST_F(CredentialsTest, TakesAPathWithAnEqualsSignAsAPath) {

@@ -43,7 +43,9 @@ base::Result<Session, ProviderProblem> Connections::session(const std::string& n
                    base::error(base::ErrorCode::kNotFound, "there is no SandboxProvider ", name,
                                "; apply one, or name another in spec.providerRef"));
   if (const auto key = doors_.api_key(*provider); !key)
-    return problem(api::reason::kCredentialsMissing, key.error());
+    return problem(key.error().code == base::ErrorCode::kInvalid ? api::reason::kCredentialsInvalid
+                                                                 : api::reason::kCredentialsMissing,
+                   key.error());
   std::lock_guard lock(mutex_);
   Connection& connection = connections_[name];
   const bool moved = connection.api_url != provider->spec.api_url ||
@@ -59,16 +61,21 @@ void Connections::keep_only(const std::set<std::string>& names) {
   std::erase_if(connections_, [&](const auto& each) { return !names.contains(each.first); });
 }
 
-base::Result<std::set<std::string>> Connections::poll(const std::string& name,
-                                                      std::stop_token stop) {
+base::Result<std::set<std::string>, ProviderProblem> Connections::poll(const std::string& name,
+                                                                       std::stop_token stop) {
   auto session = this->session(name);
-  if (!session) return base::Error(session.error());
+  if (!session) return session.error();
   const std::string fleet = store_.fleet_id();
   auto polled = std::make_shared<Polled>();
   polled->started = clock_.now();
-  TRY(auto listed, session->gate->as(Priority::kPoll).list({{{key::kFleet, fleet}}}, stop));
-  polled->provider_time = listed.provider_time;
-  for (auto& sandbox : listed.value) {
+  auto listed = session->gate->as(Priority::kPoll).list({{{key::kFleet, fleet}}}, stop);
+  if (!listed)
+    return problem(listed.error().code == base::ErrorCode::kDenied
+                       ? api::reason::kCredentialsRejected
+                       : api::reason::kProviderUnavailable,
+                   listed.error());
+  polled->provider_time = listed->provider_time;
+  for (auto& sandbox : listed->value) {
     // Servers may ignore the filter.
     if (metadata_at(sandbox, key::kFleet) != fleet) continue;
     polled->sandboxes[metadata_at(sandbox, key::kUid)].push_back(std::move(sandbox));

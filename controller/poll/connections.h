@@ -31,7 +31,8 @@ class Connections final : public Providers {
 
   // Reads every page of the provider's list for our fleet: the one call a provider gets in steady
   // state. The UIDs whose E2B sandboxes are not as they were in the list before.
-  base::Result<std::set<std::string>> poll(const std::string& name, std::stop_token stop);
+  base::Result<std::set<std::string>, ProviderProblem> poll(const std::string& name,
+                                                            std::stop_token stop);
 
  private:
   struct Connection {

@@ -34,6 +34,33 @@ TEST(Poll, NoticesAnotherRunOfTheSameSandbox) {
   EXPECT_EQ(changed_uids(before, after), std::set<std::string>{"u"});
 }
 
+TEST(Connections, TellAKeyThatIsMissingFromOneThatCannotBeOne) {
+  const base::TemporaryFolder folder;
+  base::FakeClock clock;
+  std::filesystem::create_directory(folder / "manifests");
+  ASSERT_TRUE(base::write_file_atomically(
+      folder / "manifests/one.yaml",
+      "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata: {name: one}\n"
+      "spec:\n  api: {url: \"http://127.0.0.1:1\"}\n"
+      "  data: {url: \"http://127.0.0.1:2\", routing: Header}\n",
+      0644));
+  const auto store = manifests::FileStore::open(
+      {.manifests = folder / "manifests", .state = folder / "state"}, clock);
+  ASSERT_TRUE(store) << store.error().message;
+  ASSERT_TRUE((*store)->scan_once());
+  base::Error trouble{base::ErrorCode::kNotFound, "why"};
+  Connections connections(**store, clock,
+                          {[&](const auto&) { return base::Result<std::string>(trouble); },
+                           [&](const auto&) { return std::shared_ptr<e2b::Cloud>(); }});
+  EXPECT_EQ(connections.session("one").error().reason, "CredentialsMissing");
+  EXPECT_EQ(connections.session("none").error().reason, "ProviderNotFound");
+  trouble.code = base::ErrorCode::kInvalid;
+  EXPECT_EQ(connections.session("one").error().reason, "CredentialsInvalid");
+  const auto polled = connections.poll("one", {});
+  EXPECT_EQ(polled.error().reason, "CredentialsInvalid");
+  EXPECT_EQ(polled.error().message, "why");
+}
+
 TEST(Connections, ForgetsTheProvidersThatAreGone) {
   const base::TemporaryFolder folder;
   base::FakeClock clock;

@@ -68,6 +68,8 @@ inline constexpr std::string_view kTemplateNotFound =
 inline constexpr std::string_view kCredentialsRejected =
     "CredentialsRejected";  // The API key is refused.
 inline constexpr std::string_view kCredentialsMissing = "CredentialsMissing";  // There is no key.
+inline constexpr std::string_view kCredentialsInvalid =
+    "CredentialsInvalid";  // What stands in its place cannot be a key.
 inline constexpr std::string_view kNameConflict = "NameConflict";  // The sandbox is another's.
 inline constexpr std::string_view kInvalidManifest =
     "InvalidManifest";  // The document is broken: its last good version stays in force.

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <future>
@@ -10,7 +11,9 @@
 #include "libs/base/files.h"
 #include "libs/base/json.h"
 #include "libs/base/log.h"
+#include "libs/base/reading.h"
 #include "libs/base/rest.h"
+#include "libs/base/staged.h"
 #include "libs/base/strings.h"
 #include "libs/base/testing/temporary_folder.h"
 #include "libs/base/time.h"
@@ -98,6 +101,34 @@ TEST(Files, RefusesMoreThanAskedFor) {
   EXPECT_EQ(read_file(path, 99).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(read_file(path, 100)->size(), 100u);
   EXPECT_EQ(read_file(path.parent_path() / "none").error().code, ErrorCode::kNotFound);
+}
+
+TEST(Files, KnowWhatWasStagedFromWhatIsSomebodys) {
+  EXPECT_TRUE(is_staged_name(staged_name("state.json")));
+  EXPECT_TRUE(is_staged_name(staged_name("a")));
+  EXPECT_NE(staged_name("a"), staged_name("a"));
+  for (const char* name : {"", ".tmp", "a.tmp", ".a.tmp", ".0123456789ab.tmp", "a.0123456789ab.tmp",
+                           ".a.0123456789AB.tmp", ".a.0123456789ab.tmp~", ".a-0123456789ab.tmp"})
+    EXPECT_FALSE(is_staged_name(name)) << name;
+}
+
+TEST(Files, ReadsNothingThatWouldMakeItWait) {
+  const TemporaryFolder folder;
+  const auto path = folder / "key", link = folder / "link", pipe = folder / "pipe";
+  ASSERT_TRUE(write_file_atomically(path, "content", 0600));
+  std::filesystem::create_symlink(path, link);
+  EXPECT_EQ(*read_regular_file(path, 7), "content");
+  EXPECT_EQ(*read_regular_file(link, 7), "content");
+  EXPECT_EQ(read_regular_file(path, 6).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(read_regular_file(folder / "none", 7).error().code, ErrorCode::kNotFound);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::filesystem::path& other :
+       {pipe, folder.path(), std::filesystem::path("/dev/zero"),
+        std::filesystem::path("/dev/tty")}) {
+    const auto refused = read_regular_file(other, 7);
+    ASSERT_FALSE(refused) << other;
+    EXPECT_EQ(refused.error().message, other.string() + " is not a regular file");
+  }
 }
 
 TEST(Files, LocksOnce) {

@@ -9,7 +9,8 @@
 #include <thread>
 
 #include "libs/base/clock.h"
-#include "libs/base/crypto.h"
+#include "libs/base/reading.h"
+#include "libs/base/staged.h"
 
 namespace base {
 namespace fs = std::filesystem;
@@ -32,18 +33,7 @@ Error errno_error(std::string_view what, const fs::path& path, int error_number)
 Result<std::string> read_file(const fs::path& path, std::size_t bytes_max) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error("read", path, errno);
-  std::string content;
-  char buffer[64 << 10];
-  for (;;) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error("read", path, errno);
-    if (got == 0) return content;
-    if (content.size() + static_cast<std::size_t>(got) > bytes_max)
-      return error(ErrorCode::kInvalid, path.string(), " is larger than the ",
-                   std::to_string(bytes_max), " bytes allowed");
-    content.append(buffer, static_cast<std::size_t>(got));
-  }
+  return read_to_end(file.get(), path, bytes_max);
 }
 
 Result<Done> write_all(int fd, std::string_view bytes) {
@@ -60,7 +50,7 @@ Result<Done> write_file_atomically(const fs::path& path, std::string_view conten
                                    Durable durable) {
   const bool synced = durable == Durable::kPastPowerLoss;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const fs::path staged = folder / ("." + path.filename().string() + "." + random_hex(6) + ".tmp");
+  const fs::path staged = folder / staged_name(path.filename().string());
   {
     Fd file(::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (!file) return errno_error("write", staged, errno);

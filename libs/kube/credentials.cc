@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "libs/base/crypto.h"
-#include "libs/base/files.h"
+#include "libs/base/reading.h"
 #include "libs/base/strings.h"
 
 namespace kube {
@@ -45,7 +45,7 @@ std::optional<KeptFile::Look> KeptFile::look(const std::filesystem::path& path) 
 Result<std::string> KeptFile::text(Moment now) {
   const auto seen = look(path_);
   if (text_ && seen == seen_ && now - read_at_ < kRereadAfter) return *text_;
-  auto read = base::read_file(path_, kFileBytesMax);
+  auto read = base::read_regular_file(path_, kFileBytesMax);
   if (!read && !text_) return read.error();
   if (read) {
     text_ = *std::move(read);

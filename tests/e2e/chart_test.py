@@ -29,7 +29,7 @@ provider:
   api: {{url: "http://{node}:{ports[0]}"}}
   data: {{url: "http://{node}:{ports[1]}", routing: Header}}
   credentialsSecretRef: {{name: e2b}}
-  settleSeconds: 3
+  settleSeconds: 5
 """
 MAKE_IMAGE = "scripts/image controller --name "
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"

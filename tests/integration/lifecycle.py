@@ -134,7 +134,7 @@ def test_lost_and_late_answers_under_crashes_make_no_second_sandbox_and_lose_non
     faults = ["--seed", str(seed), "--fault", "create:lost-reply:p=0.3", "--fault", "create:late-effect:p=0.3:ms=700",
               "--fault", "connect:lost-reply:p=0.3", "--fault", "kill:lost-reply:p=0.3", "--fault", "list:lost-reply:p=0.1"]
     with whole_world(*faults) as (provider, controller):
-        controller.declare("provider", provider_manifest(provider, settle=2))
+        controller.declare("provider", provider_manifest(provider, settle=5))
         for name in names:
             controller.declare(name, sandbox_manifest(name, template=chance.choice(["base", "base-executor"])))
         for _ in range(4):
@@ -419,7 +419,12 @@ def test_a_wrong_key_is_said_and_its_cure_works():
                           if "key" in each["message"].lower() or "credential" in each["message"].lower()), None))
         assert told["status"] != "True" and "e2b_0" not in told["message"], told
         assert not provider.sandboxes()
-        controller.declare("provider", provider_manifest(provider))
+        controller.declare("provider", provider_manifest(provider, key="e2b_0\\nX-Other: 1"))
+        told = wait_until(lambda: "a condition that speaks of the line break; " + controller.story(),
+                          lambda: controller.condition("one").get("reason") == "CredentialsInvalid"
+                          and controller.condition("one"))
+        assert "line break" in told["message"] and "X-Other" not in told["message"], told
+        controller.declare("provider", provider_manifest(provider, key=provider.key + "\\r\\n"))
         controller.wait_ready("one")
         assert provider.key not in controller.program.output()
         delete_all(provider, controller, ["one"])

@@ -172,7 +172,7 @@ class ClusterWorld:
 
     def provider_spec(self, **more):
         return {"api": {"url": self.provider.api_url}, "data": {"url": self.provider.data_url, "routing": "Header"},
-                "credentialsSecretRef": {"name": "e2b-key"}, "settleSeconds": 3, **more}
+                "credentialsSecretRef": {"name": "e2b-key"}, "settleSeconds": 5, **more}
 
     def secret(self, namespace, name, **values):
         data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}

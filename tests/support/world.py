@@ -394,7 +394,7 @@ spec:
 """
 
 
-def provider_manifest(provider, key=None, settle=3):
+def provider_manifest(provider, key=None, settle=5):
     return PROVIDER.format(provider=provider, key=key or provider.key, settle=settle)
 
 
