@@ -16,7 +16,8 @@ using base::Result;
 
 namespace {
 
-constexpr base::Milliseconds kLook{200};  // A folder is looked at again this often.
+constexpr std::uintmax_t kSpaceMin = 64u << 10;  // A controller needs no less for its next records.
+constexpr base::Milliseconds kLook{200};         // A folder is looked at again this often.
 
 std::string title(const api::Key& key) { return "sandbox/" + key.name; }
 
@@ -74,7 +75,17 @@ Result<std::vector<std::string>> FolderBackend::warnings() {
   for (const auto& problem : problems) warnings.push_back(to_text(problem));
   TRY(const auto brake, reader_.brake());
   if (brake) warnings.push_back("nothing is being deleted: " + brake->reason);
+  if (const std::string full = warning_of_space(); !full.empty()) warnings.push_back(full);
   return warnings;
+}
+
+// A controller that cannot write says so nowhere in its folder.
+std::string FolderBackend::warning_of_space() const {
+  std::error_code failed;
+  const auto space = fs::space(state_, failed);
+  if (failed || space.available >= kSpaceMin) return "";
+  return "the disk of " + state_.string() + " is full (" + std::to_string(space.available) +
+         " bytes are left), so a controller records nothing new and this may be old: make room";
 }
 
 std::string FolderBackend::idleness() {

@@ -31,6 +31,8 @@ class FolderBackend final : public Backend {
   base::Result<std::optional<std::string>> refusal(const std::string& request) override;
 
  private:
+  std::string warning_of_space() const;
+
   std::filesystem::path state_;
   std::function<bool(base::Milliseconds)> sleep_;
   manifests::StateReader reader_;

@@ -13,6 +13,9 @@ class FolderHome final : public Home {
       : parts_(parts), store_(std::move(store)), mandate_(parts.clock) {
     store_->on_sandbox_change([this](const api::Key& key) { parts_.queue.add(key); });
     store_->on_provider_change([this](const std::string& name) { parts_.provider_news.add(name); });
+    parts_.registry.before_exposition([this] {
+      parts_.registry.gauge("sandfleet_state_unwritable").set(trouble().empty() ? 0 : 1);
+    });
   }
 
   api::ResourceStore& store() override { return *store_; }
@@ -34,6 +37,10 @@ class FolderHome final : public Home {
     return base::Done{};
   }
   std::optional<base::Error> end() const override { return std::nullopt; }
+  std::string trouble() const override {
+    const std::string why = store_->trouble();
+    return why.empty() ? "" : "the state folder cannot be written: " + why;
+  }
   base::Result<base::Done> close() override { return store_->close(); }
 
  private:

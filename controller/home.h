@@ -39,6 +39,8 @@ class Home {
   // The first look at everything; from then on changes are told, and the mandate is sought.
   virtual base::Result<base::Done> start() = 0;
   virtual std::optional<base::Error> end() const = 0;
+  // Why what happens cannot be recorded now; empty when it can.
+  virtual std::string trouble() const { return {}; }
   // Nothing is written from here on, and what was is kept for good.
   virtual base::Result<base::Done> close() = 0;
 };

@@ -87,8 +87,9 @@ base::Result<base::Done> run(const Options& options) {
         return ways.to(sandbox, std::move(stop));
       });
   TRY(const auto server, serve(options, registry, [&] {
-        const std::string trouble = controller.trouble();
-        return trouble.empty() && entrance ? entrance->trouble() : trouble;
+        for (const std::string& trouble : {controller.trouble(), home->trouble()})
+          if (!trouble.empty()) return trouble;
+        return entrance ? entrance->trouble() : std::string();
       }));
   CHECK_OK(home->start());
   controller.start();

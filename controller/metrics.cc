@@ -119,6 +119,9 @@ metrics::Table own_table() {
        {"provider"}},
       {Kind::kGauge, "sandfleet_operations",
        "Creates, pauses, resumes and preparations under way."},
+      {Kind::kGauge, "sandfleet_state_unwritable",
+       "1 while a standalone controller cannot write its state folder: what is on record is kept "
+       "alive, and nothing else is done."},
       {Kind::kGauge, "sandfleet_cache_objects", "Sandboxes that are remembered."},
       {Kind::kCounter,
        "sandfleet_attach_requests_total",

@@ -201,9 +201,14 @@ class Preparation {
     const std::string path = kExecutorPath;
     const std::string staged =
         path.substr(0, path.rfind('/')) + "/.executor-" + base::random_hex(8);
-    CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
-    CHECK_OK(script(kPutInPlace, {staged, path, file_.sha256_hex}, kRoot));
-    return base::Done{};
+    const auto placed = [&]() -> base::Result<base::Done> {
+      CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
+      CHECK_OK(script(kPutInPlace, {staged, path, file_.sha256_hex}, kRoot));
+      return base::Done{};
+    }();
+    // What fails here is swept by the next that is put in place.
+    if (!placed) (void)script(kDiscard, {staged}, kRoot);
+    return placed;
   }
 
   // ---- Its first answer -------------------------------------------------------------------------

@@ -52,6 +52,10 @@ class Inside final : public envd::Sandbox {
                       std::stop_token) override {
     if (!goes_through()) return gone();
     EXPECT_EQ(user, "root") << "the binary must not be the default user's to change";
+    if (loses_uploads) {
+      files[path] = std::string(content.substr(0, content.size() / 2));
+      return gone();
+    }
     files[path] = std::string(content);
     ++uploads;
     return Done{};
@@ -74,6 +78,8 @@ class Inside final : public envd::Sandbox {
     EXPECT_EQ(command.user, "root");
     if (text == kEndAll) is_running = false;
     if (text == kLayOut) return lay_out(command);
+    if (text == kDiscard) files.erase(command.argv.at(4));
+    if (text == kPutInPlace && refuses_to_place) return envd::Finished{.exit_code = 1};
     if (text == kPutInPlace) {
       files[command.argv.at(5)] = files.at(command.argv.at(4));
       files.erase(command.argv.at(4));
@@ -124,6 +130,7 @@ class Inside final : public envd::Sandbox {
   bool is_away = false;                 // Nobody answers.
   bool fails_where_nothing_is = false;  // As daemons do that start no shell.
   bool edge_refuses = false;            // On the way to the executor.
+  bool loses_uploads = false, refuses_to_place = false;
   bool waits_silently = false, serves_silently = false, talks_on = false;
   std::optional<int> ends_with_keys = {};
   OnItsPort on_its_port = OnItsPort::kNobody;
@@ -280,6 +287,16 @@ TEST_F(Prepare, UploadsWhereADaemonFailsToStartWhatIsNotThere) {
   inside_.fails_where_nothing_is = true;
   EXPECT_TRUE(prepare());
   EXPECT_EQ(inside_.uploads, 1);
+}
+
+TEST_F(Prepare, LeavesNothingOfAnUploadThatFailed) {
+  inside_.loses_uploads = true;
+  EXPECT_FALSE(prepare());
+  EXPECT_TRUE(inside_.files.empty()) << inside_.files.begin()->first;
+  inside_.loses_uploads = false;
+  inside_.refuses_to_place = true;
+  EXPECT_FALSE(prepare());
+  EXPECT_TRUE(inside_.files.empty()) << inside_.files.begin()->first;
 }
 
 TEST_F(Prepare, ReplacesAnotherVersionAndGivesItNoKeys) {

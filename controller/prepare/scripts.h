@@ -93,8 +93,9 @@ chown -h "$user:$group" "$folder" \
 echo $verdict
 )sh";
 
-// Puts an executor that was sent where it belongs. Others may run it and not read it: whoever
-// starts it can then look into it from no instant on, not even its first.
+// Puts an executor that was sent where it belongs, and removes what earlier ones left that did not
+// arrive. Others may run it and not read it: whoever starts it can then look into it from no
+// instant on, not even its first.
 //   $1  where it was sent to
 //   $2  its path
 //   $3  its digest
@@ -108,7 +109,12 @@ fi
 chmod 0711 "$1"
 rm -f "$2.sha256"
 mv -f "$1" "$2"
+rm -f "${2%/*}"/.executor-* || :
 [ -z "$digest" ] || echo "$3" >"$2.sha256"
+)sh";
+
+// Removes an executor that was sent and not put in place. $1: where it was sent to.
+inline constexpr char kDiscard[] = R"sh(rm -f "$1"
 )sh";
 
 // Ends every executor of ours but envd. $1: its path.

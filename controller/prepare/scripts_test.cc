@@ -153,7 +153,7 @@ class Scripts : public testing::Test {
 };
 
 TEST_F(Scripts, AreWhatAShellTakes) {
-  for (const char* script : {kLayOut, kPutInPlace, kEndAll, kLastWords})
+  for (const char* script : {kLayOut, kPutInPlace, kDiscard, kEndAll, kLastWords})
     EXPECT_EQ(run("sh -n -c \"$1\"", {script}).code, 0) << script;
 }
 
@@ -314,12 +314,15 @@ TEST_F(Scripts, PutInPlaceWhatNobodyElseMayRead) {
   copy_shell(staged);
   make_another(file_);
   note("of the old one");
+  const fs::path lost = fs::path(file_).parent_path() / ".executor-0123456789abcdef";
+  std::ofstream(lost) << "half of one";
   const Ended ended = run(kPutInPlace, {staged, file_, wanted_});
   EXPECT_EQ(ended.code, 0) << ended.errors;
   EXPECT_EQ(digest_of(file_), wanted_);
   EXPECT_EQ(look_at(file_).st_mode & 07777, 0711u);
   EXPECT_EQ(text_of(note_), wanted_ + "\n");
   EXPECT_FALSE(fs::exists(staged));
+  EXPECT_FALSE(fs::exists(lost)) << "what an earlier upload left";
   EXPECT_EQ(lay_out(start()).output, kRight);
 }
 

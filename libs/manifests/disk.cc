@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
+
+#include "libs/base/staged.h"
 
 namespace manifests {
 
@@ -77,6 +80,23 @@ Result<Done> Disk::sync(const base::Fd& file, const fs::path& path) const {
   CHECK_OK(ask(path, Step::kSync));
   if (::fdatasync(file.get()) != 0) return base::errno_error("sync", path, errno);
   return Done{};
+}
+
+std::size_t Disk::sweep(const fs::path& folder, base::Seconds unchanged) const {
+  const auto since = fs::file_time_type::clock::now() - unchanged;
+  std::vector<fs::path> left;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end;
+       !error && entry != end && left.size() < kSweptMax; entry.increment(error)) {
+    std::error_code gone;
+    const bool is_left = base::is_staged_name(entry->path().filename().string()) &&
+                         fs::is_regular_file(entry->symlink_status(gone)) &&
+                         entry->last_write_time(gone) <= since && !gone;
+    if (is_left) left.push_back(entry->path());
+  }
+  std::size_t swept = 0;
+  for (const fs::path& path : left) swept += remove(path, Durable::kPastProcess).ok() ? 1 : 0;
+  return swept;
 }
 
 Result<Done> Disk::make_folders(const fs::path& path) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "libs/base/clock.h"
 #include "libs/base/files.h"
 
 namespace manifests {
@@ -42,6 +43,11 @@ class Disk {
   base::Result<base::Done> sync(const std::filesystem::path& path) const;  // A file or a folder.
   base::Result<base::Done> sync(const base::Fd& file, const std::filesystem::path& path) const;
   base::Result<base::Done> make_folders(const std::filesystem::path& path) const;  // 0700
+  // Removes what write() began in that folder and did not end, because its process died: at most
+  // kSweptMax files, not changed for so long; how many. For whoever alone writes there.
+  std::size_t sweep(const std::filesystem::path& folder,
+                    base::Seconds unchanged = base::Seconds(0)) const;
+  static constexpr std::size_t kSweptMax = 10'000;
 
  private:
   base::Result<base::Done> ask(const std::filesystem::path& path, Step step) const {

@@ -1,6 +1,9 @@
 #include "libs/manifests/file_store.h"
 
+#include <algorithm>
+
 #include "libs/base/crypto.h"
+#include "libs/base/folder.h"
 #include "libs/base/log.h"
 #include "libs/manifests/releases.h"
 #include "libs/manifests/rules.h"
@@ -23,6 +26,7 @@ namespace {
 
 constexpr base::Milliseconds kLookEvery{5000};  // Also where no change is announced.
 constexpr std::size_t kFleetKeyBytes = 32;
+constexpr base::Seconds kRequestLeft{3'600};  // None takes so long to write.
 
 Result<Done> check(const api::Metadata& metadata, const Expected& expected) {
   if (metadata.uid != expected.uid)
@@ -43,6 +47,31 @@ Result<Done> check_identity(const Sandbox& before, const api::SandboxStatus& sta
   if (violations.empty()) return Done{};
   return base::error(ErrorCode::kInvalid, api::to_text(before.metadata.key), ": ",
                      violations[0].rule);
+}
+
+// As it is, behind every link, and as far as it is there.
+std::filesystem::path truly(const std::filesystem::path& path) {
+  std::error_code error;
+  auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  if (!found.has_filename()) found = found.parent_path();  // A slash at its end.
+  return found;
+}
+
+bool is_within(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+// Records would be read as manifests, and keys and tokens stand where people copy and commit.
+Result<Done> check_apart(const std::filesystem::path& manifests,
+                         const std::filesystem::path& state) {
+  const auto outside = truly(manifests), inside = truly(state);
+  std::error_code not_there;
+  const bool same = std::filesystem::equivalent(outside, inside, not_there) || outside == inside;
+  if (!same && !is_within(outside, inside) && !is_within(inside, outside)) return Done{};
+  return base::error(ErrorCode::kInvalid, "the folder of manifests (", outside.string(),
+                     ") and the state folder (", inside.string(),
+                     same ? ") are one" : ") are one inside the other",
+                     "; give the controller a state folder of its own, beside the manifests");
 }
 
 }  // namespace
@@ -66,9 +95,13 @@ struct FileStore::State {
   std::function<void(const Key&)> sandbox_changed = {};
   std::function<void(const std::string&)> provider_changed = {};
   std::mutex key_mutex = {};
+  mutable std::mutex trouble_mutex = {};
+  std::string scan_trouble = {};          // Why the last scan could not record what it saw.
   std::unique_ptr<Watcher> watcher = {};  // Last, so that it stops first.
 
   Result<Done> open();
+  void sweep() const;
+  Result<Done> scan();
   void changed(const Id& id);
   // One Sandbox changed by `edit`, which says why when it must not be.
   Result<Sandbox> edit(const Key& key, Durability durability,
@@ -76,6 +109,7 @@ struct FileStore::State {
 };
 
 Result<Done> FileStore::State::open() {
+  CHECK_OK(check_apart(options.manifests, options.state));
   CHECK_OK(disk.make_folders(options.state));
   auto locked = base::lock_file(layout.lock());
   if (!locked && locked.error().code == ErrorCode::kConflict)
@@ -84,6 +118,7 @@ Result<Done> FileStore::State::open() {
   if (!locked) return locked.error();
   lock = *std::move(locked);
   CHECK_OK(disk.make_folders(layout.results()));
+  sweep();
   CHECK_OK(guard.open());
   objects.before_gone([this](const Record& record) -> Result<Done> {
     if (record.sandbox) CHECK_OK(ways_in.remove(record.sandbox->metadata.uid));
@@ -102,6 +137,20 @@ Result<Done> FileStore::State::open() {
       if (record->provider) changed(id);
   });
   return Done{};
+}
+
+// What a process that died left half written.
+void FileStore::State::sweep() const {
+  std::size_t swept = disk.sweep(layout.requests(), kRequestLeft);  // Others write there, too.
+  for (const auto& folder : {options.state, layout.results(), layout.releases(), layout.ways_in()})
+    swept += disk.sweep(folder);
+  for (const Kind kind : {Kind::kProvider, Kind::kSandbox}) {
+    swept += disk.sweep(layout.records(kind));
+    for (const auto& folder : base::entries_of(layout.records(kind)))
+      if (!folder.has_extension()) swept += disk.sweep(folder);
+  }
+  if (swept > 0)
+    base::log::info("removed what an earlier process left half written", {{"files", swept}});
 }
 
 void FileStore::State::changed(const Id& id) {
@@ -143,8 +192,15 @@ Result<std::unique_ptr<FileStore>> FileStore::open(const FileStoreOptions& optio
   return store;
 }
 
+Result<Done> FileStore::State::scan() {
+  auto scanned = scanner->scan();
+  std::lock_guard lock(trouble_mutex);
+  scan_trouble = scanned ? "" : scanned.error().message;
+  return scanned;
+}
+
 Result<Done> FileStore::scan_once() {
-  CHECK_OK(state_->scanner->scan());
+  CHECK_OK(state_->scan());
   return state_->objects.settle();
 }
 
@@ -153,7 +209,7 @@ void FileStore::start() {
   state.objects.start();
   state.watcher = std::make_unique<Watcher>(
       std::vector{state.options.manifests, state.layout.requests()}, [&state] {
-        if (const auto scanned = state.scanner->scan(); !scanned)
+        if (const auto scanned = state.scan(); !scanned)
           base::log::error("the manifests cannot be taken", {{"error", scanned.error()}});
         const auto due = state.scanner->next_look();
         if (!due) return kLookEvery;
@@ -170,6 +226,13 @@ Result<Done> FileStore::close() {
 std::vector<yaml::Problem> FileStore::problems() const { return state_->scanner->problems(); }
 std::optional<Brake> FileStore::brake() const { return state_->scanner->brake(); }
 std::string FileStore::notice() const { return state_->guard.notice(); }
+std::string FileStore::trouble() const {
+  {
+    std::lock_guard lock(state_->trouble_mutex);
+    if (!state_->scan_trouble.empty()) return state_->scan_trouble;
+  }
+  return state_->objects.trouble();
+}
 
 std::shared_ptr<const Sandbox> FileStore::find_sandbox(const Key& key) const {
   const auto record = state_->objects.find({Kind::kSandbox, key});

@@ -8,11 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <thread>
 #include <utility>
 
 #include "libs/api/reasons.h"
 #include "libs/base/files.h"
+#include "libs/base/staged.h"
 #include "libs/base/testing/fake_clock.h"
 #include "libs/base/testing/temporary_folder.h"
 #include "libs/manifests/requests.h"
@@ -130,6 +133,71 @@ TEST_F(Store, MakesAnObjectOfAFile) {
   EXPECT_EQ(found->spec.keep_alive.timeout, base::Seconds(300));
   EXPECT_THAT(store_->sandboxes(), SizeIs(1));
   EXPECT_THAT(store_->problems(), IsEmpty());
+}
+
+TEST_F(Store, RemovesWhatAProcessThatDiedLeftHalfWritten) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  store_.reset();
+  const auto leave = [&](const fs::path& folder) {
+    fs::create_directories(folder);
+    std::ofstream(folder / base::staged_name("x.json")) << "half";
+    return folder;
+  };
+  const fs::path state = options_.state;
+  const std::vector<fs::path> folders = {leave(state),
+                                         leave(state / "sandboxes"),
+                                         leave(state / "sandboxes/default"),
+                                         leave(state / "sandboxproviders"),
+                                         leave(state / "releases"),
+                                         leave(state / "ways-in"),
+                                         leave(state / "requests/results"),
+                                         leave(options_.manifests / ".sandfleet")};
+  const fs::path asked = leave(state / "requests") / base::staged_name("old.json");
+  std::ofstream(asked) << "half";
+  fs::last_write_time(asked, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  std::ofstream(state / ".notes.tmp") << "a person's";
+  const auto left_in = [](const fs::path& folder) {
+    return std::ranges::count_if(fs::directory_iterator(folder), [](const auto& entry) {
+      return base::is_staged_name(entry.path().filename().string());
+    });
+  };
+  open();
+  for (const auto& folder : folders) EXPECT_EQ(left_in(folder), 0) << folder;
+  EXPECT_EQ(left_in(state / "requests"), 1) << "one that is being written";
+  EXPECT_FALSE(fs::exists(asked));
+  EXPECT_TRUE(fs::exists(state / ".notes.tmp"));
+  EXPECT_TRUE(store_->find_sandbox(kA));
+}
+
+TEST_F(Store, WantsTwoFoldersThatLieApart) {
+  const fs::path folder = fs::canonical(folder_.path());
+  const fs::path manifests = folder / "manifests";
+  fs::create_directory_symlink(manifests, folder / "link");
+  const std::string advice =
+      "; give the controller a state folder of its own, beside the manifests";
+  const std::string one = "the folder of manifests (" + manifests.string() +
+                          ") and the state folder (" + manifests.string() + ") are one" + advice;
+  for (const fs::path& state : {manifests, folder / "link", manifests / "", manifests / ".",
+                                folder / "state/../manifests"}) {
+    options_.state = state;
+    EXPECT_EQ(refusal(), one) << state;
+  }
+  for (const fs::path& state : {manifests / "state", folder / "link/deep/er"}) {
+    options_.state = state;
+    EXPECT_THAT(refusal(), HasSubstr(") are one inside the other" + advice)) << state;
+  }
+  options_.manifests = folder / "state/requests";
+  fs::create_directories(options_.manifests);
+  options_.state = folder / "state";
+  EXPECT_THAT(refusal(), HasSubstr(") are one inside the other" + advice));
+  EXPECT_FALSE(fs::exists(folder / "state/lock")) << "nothing was made";
+  EXPECT_TRUE(fs::is_empty(manifests));
+
+  options_.manifests = manifests;
+  options_.state = folder / "manifests-state";
+  EXPECT_EQ(refusal(), "opened") << "a name that begins the same is no folder within";
 }
 
 TEST_F(Store, CountsGenerationsAndKeepsWhatOthersWrote) {

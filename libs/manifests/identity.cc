@@ -113,6 +113,7 @@ Result<IdentityFolder> IdentityFolder::open(const fs::path& manifests, const fs:
   opened.in_manifests_ = writable(fs::is_directory(inside, error) ? inside : manifests);
   opened.folder_ = opened.in_manifests_ ? inside : fallback;
   CHECK_OK(disk.make_folders(opened.folder_));
+  disk.sweep(opened.folder_);
   if (opened.in_manifests_ && !fs::exists(inside / ".gitignore", error))
     CHECK_OK(disk.write(inside / ".gitignore", "*\n", 0644));
   TRY(opened.identity_, read_identity(opened.folder_ / "identity.json"));

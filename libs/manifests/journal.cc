@@ -25,6 +25,7 @@ constexpr std::size_t kReadBytesMax = 1u << 30;
 // Of what is free, so that the journal alone never fills the disk that the records' files need.
 constexpr std::uint64_t kShareOfDisk = 8;
 constexpr std::uint64_t kFileBytesMin = 16 << 10;
+constexpr std::int64_t kNumberMax = 1'000'000'000'000'000;  // A file a second, for ever.
 
 std::string sum_of(std::string_view line) {
   return base::to_hex(base::sha256(line).substr(0, kSumDigits / 2));
@@ -52,15 +53,23 @@ std::pair<std::vector<std::string>, std::size_t> lines_of(std::string_view conte
   }
 }
 
-// The files of a folder by their number.
+fs::path name_of(std::uint64_t number) { return std::to_string(number) + ".log"; }
+
+// The files of a folder by their number. Whatever has another name than we give is not ours, and
+// one with a number that we never reach would leave none for the next.
 Result<std::map<std::uint64_t, fs::path>> numbered(const fs::path& folder) {
   std::map<std::uint64_t, fs::path> files;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const auto number = base::parse_integer(entry->path().stem().string());
-    if (entry->path().extension() == ".log" && number && *number > 0)
+    const bool ours = number && *number > 0 && *number < kNumberMax &&
+                      entry->path().filename() == name_of(static_cast<std::uint64_t>(*number));
+    if (ours)
       files[static_cast<std::uint64_t>(*number)] = entry->path();
+    else
+      base::log::warn("a file in the journal's folder is none of the journal's; it is left alone",
+                      {{"file", entry->path().string()}});
   }
   if (error)
     return base::error(ErrorCode::kUnavailable, "cannot list ", folder.string(), ": ",
@@ -98,9 +107,12 @@ Result<Done> Journal::begin_file() {
     return base::error(ErrorCode::kUnavailable, "the journal in ", folder_.string(), " has ",
                        std::to_string(files_.size()),
                        " files, and what they tell could not be written to the records yet");
+  if (std::cmp_greater_equal(next_number_, kNumberMax))
+    return base::error(ErrorCode::kUnavailable, "the journal in ", folder_.string(),
+                       " has no number left; stop the controller cleanly, and it begins anew");
   std::error_code error;
   CHECK_OK(disk_.make_folders(folder_));
-  const fs::path path = folder_ / (std::to_string(next_number_) + ".log");
+  const fs::path path = folder_ / name_of(next_number_);
   auto made = std::make_shared<File>();
   TRY(made->fd, disk_.create(path, 0600));
   made->path = path;

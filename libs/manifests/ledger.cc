@@ -117,10 +117,23 @@ Result<Done> Ledger::drop(const Id& id, std::int64_t version) {
   return change(id, line_of_gone(version, id), nullptr, Durability::kNow);
 }
 
-// What fails here was not acknowledged: its line, if it is on disk after all, is as a write whose
-// answer was lost.
+std::string Ledger::trouble() const {
+  std::lock_guard lock(mutex_);
+  return not_kept_.empty() ? not_in_files_ : not_kept_;
+}
+
 Result<Done> Ledger::change(const Id& id, const std::string& line, Text text,
                             Durability durability) {
+  auto changed = try_change(id, line, std::move(text), durability);
+  std::lock_guard lock(mutex_);
+  not_kept_ = changed ? "" : changed.error().message;
+  return changed;
+}
+
+// What fails here was not acknowledged: its line, if it is on disk after all, is as a write whose
+// answer was lost.
+Result<Done> Ledger::try_change(const Id& id, const std::string& line, Text text,
+                                Durability durability) {
   auto appended = journal_.append(line);
   // Where the journal is full, whoever wants more of it makes room first.
   if (!appended && settle_and_trim()) appended = journal_.append(line);
@@ -170,6 +183,8 @@ Result<Done> Ledger::settle_and_trim() {
     base::log::error("records wait for their files; what they say is in the journal",
                      {{"error", settled.error()}});
   behind_ = !settled;
+  std::lock_guard lock(mutex_);
+  not_in_files_ = settled ? "" : settled.error().message;
   return settled;
 }
 

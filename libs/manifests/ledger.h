@@ -44,6 +44,8 @@ class Ledger {
   base::Result<base::Done> sync(const Id& id);
   // Every change that was acknowledged is durable, and in its file, when it returns.
   base::Result<base::Done> settle();
+  // Why changes cannot be kept, or not be shown in their files; empty when the last one was.
+  std::string trouble() const;
   // From now on that happens by itself, a moment after each change, and the journal is kept short.
   // Before, whoever waits for a change to be durable does it.
   void start();
@@ -63,6 +65,8 @@ class Ledger {
   };
   base::Result<base::Done> change(const Id& id, const std::string& line, Text text,
                                   Durability durability);
+  base::Result<base::Done> try_change(const Id& id, const std::string& line, Text text,
+                                      Durability durability);
   std::map<Id, Change> waiting();
   base::Result<base::Done> settle_in_turn();
   base::Result<base::Done> settle_and_trim();
@@ -74,12 +78,13 @@ class Ledger {
   const Layout layout_;
   const Disk& disk_;
   Journal journal_;
-  std::mutex mutex_;  // Of waiting_.
+  mutable std::mutex mutex_;  // Of waiting_ and both troubles.
   std::condition_variable_any changed_;
   std::map<Id, Change> waiting_;  // Acknowledged, and not in their files yet.
-  std::mutex settling_;           // One at a time; of all below.
-  std::map<Id, Loose> loose_;     // In their files, which are not synced.
-  bool behind_ = false;           // The last time failed, and that was told.
+  std::string not_kept_, not_in_files_;
+  std::mutex settling_;        // One at a time; of all below.
+  std::map<Id, Loose> loose_;  // In their files, which are not synced.
+  bool behind_ = false;        // The last time failed, and that was told.
   std::atomic<bool> started_ = false;
   std::jthread thread_;  // Last, so that it stops first.
 };

@@ -188,6 +188,49 @@ TEST_F(LedgerTest, PassesOverATailThatIsNotWhole) {
   }
 }
 
+TEST_F(LedgerTest, IsLedAstrayByNoFileThatIsNotItsOwn) {
+  fs::create_directories(layout_.journal());
+  for (const char* stray : {"9223372036854775807.log", "1000000000000000.log", "007.log", "+1.log",
+                            "99999999999999999999.log", "0.log", "-1.log", "notes", "2.log.swp"})
+    std::ofstream(layout_.journal() / stray) << "not of a journal\n";
+  crash();
+  ASSERT_TRUE(put("a", 1));
+  EXPECT_TRUE(fs::exists(layout_.journal() / "1.log"));
+  crash();
+  EXPECT_EQ(versions_, (Versions{{"a", 1}}));
+  ASSERT_TRUE(put("a", 2));
+  crash();
+  EXPECT_EQ(versions_, (Versions{{"a", 2}}));
+  ASSERT_TRUE(ledger_->close());
+  EXPECT_THAT(journal_files(), SizeIs(9)) << "what is not its own it leaves alone";
+}
+
+TEST_F(LedgerTest, TakesNothingItCouldNotReadAgainWhenNumbersEnd) {
+  fs::create_directories(layout_.journal());
+  std::ofstream(layout_.journal() / "999999999999999.log") << "";
+  crash();
+  const auto refused = put("a", 1);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("no number left"));
+  ASSERT_TRUE(ledger_->close());
+  crash();
+  EXPECT_TRUE(put("a", 1)) << "after a clean end it begins anew";
+}
+
+TEST_F(LedgerTest, SaysWhatItCostsToRemoveARecordThatIsSpoilt) {
+  ASSERT_TRUE(put("a", 1));
+  ASSERT_TRUE(ledger_->close());
+  const fs::path file = layout_.record(kA);
+  for (const char* content : {"{", R"({"format": 7})"}) {
+    std::ofstream(file) << content;
+    const auto kept = Ledger(layout_, disk_, options_).load();
+    ASSERT_FALSE(kept);
+    EXPECT_THAT(kept.error().message, HasSubstr(file.string()));
+    EXPECT_THAT(kept.error().message,
+                HasSubstr("with a new E2B sandbox, and the old one is ended"));
+  }
+}
+
 TEST_F(LedgerTest, TakesNoChangedByteForTheTruth) {
   ASSERT_TRUE(put("a", 1));
   ASSERT_TRUE(put("a", 2));

@@ -36,6 +36,7 @@ class Objects {
   base::Result<base::Done> drop_tombstone(const Id& id);
 
   base::Result<base::Done> settle() { return ledger_.settle(); }
+  std::string trouble() const { return ledger_.trouble(); }
   void start() { ledger_.start(); }
   base::Result<base::Done> close() { return ledger_.close(); }
 

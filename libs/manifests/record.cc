@@ -126,15 +126,24 @@ Result<fs::path> json_file_of(const fs::path& folder, const std::string& name,
   return folder / (name + ".json");
 }
 
-Result<std::optional<Json>> read_json_file(const fs::path& path) {
+Result<std::optional<Json>> read_json_file(const fs::path& path, std::string_view cure) {
   const auto content = base::read_file(path);
   if (!content && content.error().code == ErrorCode::kNotFound) return std::optional<Json>();
   if (!content) return content.error();
   auto json = base::parse_json(*content);
   if (!json)
-    return base::error(ErrorCode::kInvalid, path.string(), " is ", json.error().message,
-                       "; restore it from a copy, or remove it");
+    return base::error(ErrorCode::kInvalid, path.string(), " is ", json.error().message, "; ",
+                       cure);
   return std::optional<Json>(*std::move(json));
+}
+
+// A record is what knows the UID, and so the E2B sandbox, of an object.
+std::string_view cure_of(Kind kind) {
+  return kind == Kind::kProvider
+             ? "restore it from a copy, or remove it and it is made anew from its manifest"
+             : "restore it from a copy. Removed, it is forgotten: its manifest makes another "
+               "Sandbox, with a new E2B sandbox, and the old one is ended as an orphan, with "
+               "everything in it";
 }
 
 RecordFiles read_record_files(const Layout& layout, Kind kind) {
@@ -147,15 +156,15 @@ RecordFiles read_record_files(const Layout& layout, Kind kind) {
     if (error) break;
     const fs::path& path = entry->path();
     if (!is_record(path)) continue;
-    const auto json = read_json_file(path);
+    const auto json = read_json_file(path, cure_of(kind));
     if (!json) found.unreadable.emplace(path, json.error());
     if (!json || !*json) continue;  // Deleted since it was listed.
     auto record = record_from_json(**json);
     if (record)
       found.records.push_back(*std::move(record));
     else
-      found.unreadable.emplace(
-          path, base::error(ErrorCode::kInvalid, path.string(), " ", record.error().message));
+      found.unreadable.emplace(path, base::error(ErrorCode::kInvalid, path.string(), " ",
+                                                 record.error().message, "; ", cure_of(kind)));
   }
   if (error)
     found.unreadable.emplace(folder, base::error(ErrorCode::kUnavailable, "cannot list ",

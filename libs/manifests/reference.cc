@@ -15,6 +15,18 @@ namespace {
 constexpr const char* kHowToWrite =
     "Written by `build/dev/bin/manifests_docs docs`; edit its source, not this page.\n\n";
 
+constexpr const char* kNowhere =
+    "\n## What no condition can say\n\n"
+    "A standalone controller that cannot write its state folder, as on a full disk, cannot write "
+    "a\n"
+    "condition about it either: those that are there stay as they are, and may be old. Then "
+    "`/readyz`\n"
+    "answers 503 and why, `sandfleet_state_unwritable` is 1, the log says so, and `sandfleet get` "
+    "and\n"
+    "`describe` warn of a disk that is full. What is on record is kept alive, nothing else is "
+    "done, and\n"
+    "it goes on by itself once there is room.\n";
+
 std::string limits_of(const Json& field) {
   std::vector<std::string> parts;
   const auto add = [&](const char* keyword, const char* words) {
@@ -85,7 +97,7 @@ std::string conditions_page(std::string_view reasons) {
     return rows;
   };
   return "# Conditions and reasons\n\n" + std::string(kHowToWrite) + "## Condition types\n\n" +
-         table(text.substr(0, split)) + "\n## Reasons\n\n" + table(text.substr(split));
+         table(text.substr(0, split)) + "\n## Reasons\n\n" + table(text.substr(split)) + kNowhere;
 }
 
 }  // namespace manifests

@@ -470,8 +470,14 @@ def test_a_controller_on_a_full_disk_starts_with_what_is_on_record():
             wait_until(lambda: "what cannot be taken\n" + controller.story(),
                        lambda: "cannot be taken" in controller.program.output())
             assert set(provider.sandboxes()) == {box} and controller.program.alive()
+            told = controller.ask("/readyz")
+            assert told[0] == 503 and "the state folder cannot be written" in told[1], told
+            assert "sandfleet_state_unwritable 1" in controller.ask("/metrics")[1]
+            assert "is full" in controller.cli("get", errors=True), controller.cli("get", errors=True)
             (controller.state / "filling").unlink()
             assert controller.wait_ready("one", "two")["one"] == box
+            assert controller.ask("/readyz")[0] == 200, controller.ask("/readyz")
+            assert "is full" not in controller.cli("get", errors=True)
             delete_all(provider, controller, ["one", "two"])
         assert len(created(provider)) == 2
 

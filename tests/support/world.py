@@ -326,12 +326,22 @@ class Controller:
     def remove(self, name):
         (self.manifests / f"{name}.yaml").unlink()
 
-    def cli(self, *arguments):
+    def ask(self, path):
+        """(status, text) of one of its own pages."""
+        address = urllib.parse.urlsplit(json.loads((self.folder / "ready").read_text())["url"])
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def cli(self, *arguments, errors=False):
+        """What it prints; with `errors`, what it says on stderr."""
         done = subprocess.run([programs_folder() / "sandfleet", *map(str, arguments)],
                               env={**os.environ, "SANDFLEET_STATE": str(self.state)},
                               capture_output=True, text=True, timeout=30)
         assert done.returncode == 0, f"sandfleet {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout
+        return done.stderr if errors else done.stdout
 
     def sandboxes(self):
         """{name: object} as the state folder has them; works with and without a controller."""
