@@ -74,6 +74,7 @@ Task<base::Result<std::string>> Exchange::read_all(std::size_t bytes_max) {
   const auto too_large = base::error(base::ErrorCode::kInvalid, "the body is larger than ",
                                      std::to_string(bytes_max), " bytes");
   if (request_.content_length && *request_.content_length > bytes_max) co_return too_large;
+  reader_->limit_body(bytes_max);
   std::string whole;
   std::vector<char> piece(16u << 10);
   for (;;) {

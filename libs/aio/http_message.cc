@@ -57,6 +57,11 @@ void Input::give_back() {
 
 namespace {
 
+base::Error too_large(std::uint64_t bytes_max) {
+  return base::error(base::ErrorCode::kInvalid, "the body is larger than ",
+                     std::to_string(bytes_max), " bytes");
+}
+
 base::Error body_error(const boost::system::error_code& failed) {
   return base::error(base::ErrorCode::kInvalid, "malformed HTTP body: ", failed.message());
 }
@@ -73,6 +78,10 @@ class Reader final : public MessageReader {
     parser_.body_limit(boost::none);
   }
   void skip_body() { parser_.skip(true); }
+  void limit_body(std::uint64_t bytes_max) override {
+    body_bytes_max_ = bytes_max;
+    parser_.body_limit(bytes_max);
+  }
 
   Task<HeadFault> read_head(Input& input) override {
     while (!parser_.is_header_done()) {
@@ -122,6 +131,7 @@ class Reader final : public MessageReader {
         const std::size_t got = size - body.size;
         if (got > 0) co_return got;
         if (!failed || parser_.is_done()) continue;
+        if (failed == http::error::body_limit) co_return too_large(body_bytes_max_);
         if (failed != http::error::need_more) co_return body_error(failed);
         if (input.full()) co_return body_error(failed);
       }
@@ -143,6 +153,7 @@ class Reader final : public MessageReader {
   }
 
   http::parser<is_request, http::buffer_body> parser_;
+  std::uint64_t body_bytes_max_ = 0;  // Where there is a limit.
 };
 
 }  // namespace

@@ -60,6 +60,9 @@ class MessageReader {
   virtual ~MessageReader() = default;
   virtual Task<HeadFault> read_head(Input& input) = 0;
   virtual MessageHead head() const = 0;
+  // More than so much of the body that is still to come is an error, at once where a chunk says
+  // that it is longer.
+  virtual void limit_body(std::uint64_t bytes_max) = 0;
   // Up to `size` bytes; 0 at the end of the body.
   virtual Task<base::Result<std::size_t>> read_body(Input& input, char* buffer,
                                                     std::size_t size) = 0;

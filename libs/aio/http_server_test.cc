@@ -125,6 +125,21 @@ TEST(HttpServer, RefusesAHeadThatIsTooLarge) {
   Site site({.head_bytes_max = 1024});
   site.answers("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n", "HTTP/1.1 431");
 }
+TEST(HttpServer, WaitsForNoChunkThatIsLongerThanItTakes) {
+  for (const char* size : {"100001", "FFFFFFFFFFFFFFFF", "10000000000000000",
+                           "ffffffffffffffffffffffff", "8000000000000000", "+1", "-1", "x"}) {
+    Site site;
+    SCOPED_TRACE(size);
+    site.answers(std::string("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n") +
+                     size + "\r\nabc",
+                 "HTTP/1.1 413");
+  }
+  Site site;
+  site.answers(
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+      "FFFFF\r\n",
+      "the body is larger than 1048576 bytes");
+}
 TEST(HttpServer, RefusesWhatIsNotHttp) {
   Site site;
   site.answers("once upon a time\r\n\r\n", "HTTP/1.1 400");
