@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <memory>
 
 namespace base {
@@ -80,12 +81,9 @@ void set_time(ASN1_TIME* into, WallTime time) {
                           std::chrono::time_point_cast<std::chrono::system_clock::duration>(time)));
 }
 
-bool is_dns_name(const std::string& name) {
-  const auto fits = [](unsigned char c) {
-    return std::isalnum(c) || c == '-' || c == '.' || c == '*';
-  };
-  return !name.empty() && name.size() <= kNameBytesMax &&
-         std::all_of(name.begin(), name.end(), fits);
+// A certificate may be for all hosts of a domain.
+bool is_dns_name(std::string_view name) {
+  return is_host_name(name.starts_with("*.") ? name.substr(2) : name);
 }
 
 // "DNS:a.b,IP:10.0.0.1", as OpenSSL reads it.
@@ -190,6 +188,12 @@ std::optional<std::string> as_server_name(const std::string& name) {
     if (inet_pton(family, name.c_str(), &parsed) == 1)
       return inet_ntop(family, &parsed, text.data(), text.size());
   return is_dns_name(name) ? std::optional(name) : std::nullopt;
+}
+
+bool is_host_name(std::string_view name) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '.'; };
+  return !name.empty() && name.size() <= kNameBytesMax && name.front() != '.' &&
+         name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
 }
 
 Result<Certified> make_authority(const CertificateTerms& terms) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libs/base/clock.h"
@@ -14,6 +15,9 @@ namespace base {
 bool is_ip_address(const std::string& name);
 // The same server's name as certificates have it; nothing: neither a DNS name nor an IP address.
 std::optional<std::string> as_server_name(const std::string& name);
+// Whether it may be the name of a host: letters, digits, dots and hyphens, and none of the latter
+// two at its begin.
+bool is_host_name(std::string_view name);
 
 // A certificate and its key, in PEM. The key is secret.
 struct Certified {

@@ -49,7 +49,7 @@ TEST(Certificate, IsNotMadeFromNonsense) {
               HasSubstr("is no authority"));
   EXPECT_FALSE(issue({issuer.certificate, leaf->key}, {"x", {"a.svc"}, kStart, kEnd}));
   EXPECT_FALSE(issue({issuer.certificate, "nothing"}, {"x", {"a.svc"}, kStart, kEnd}));
-  for (const char* name : {"", "a b", "a,DNS:evil", "a\n"})
+  for (const char* name : {"", "a b", "a,DNS:evil", "a\n", "*", "a.*.b", ".a", "-a"})
     EXPECT_THAT(issue(issuer, {"x", {name}, kStart, kEnd}).error().message,
                 HasSubstr("neither a host name nor an IP address"))
         << name;
@@ -63,6 +63,21 @@ TEST(Certificate, HasNamesInTheFormThatWeCompare) {
   EXPECT_EQ(as_server_name(""), std::nullopt);
   const auto leaf = issue(authority(), {"attach", {"FD00:0::7"}, kStart, kEnd});
   EXPECT_THAT(facts_of(*leaf)->names, ElementsAre("fd00::7"));
+}
+
+TEST(Certificate, IsForAllHostsOfADomain) {
+  const auto made = issue(authority(), {"x", {"*.a.svc"}, kStart, kEnd});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(facts_of(*made)->names, testing::ElementsAre("*.a.svc"));
+}
+
+TEST(HostName, IsLettersDigitsDotsAndHyphens) {
+  for (const char* name : {"a", "10.0.0.1", "a-b.Example.dev"})
+    EXPECT_TRUE(is_host_name(name)) << name;
+  for (const char* name : {"", ".a", "-a", "*.a", "a_b", "a b", "a/b", "a:1", "a\n"})
+    EXPECT_FALSE(is_host_name(name)) << name;
+  EXPECT_TRUE(is_host_name(std::string(253, 'a')));
+  EXPECT_FALSE(is_host_name(std::string(254, 'a')));
 }
 
 TEST(Certificate, IsReadWithItsKeyOnly) {

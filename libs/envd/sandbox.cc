@@ -1,7 +1,8 @@
 #include "libs/envd/sandbox.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "libs/base/certificate.h"
 
 namespace envd {
 namespace {
@@ -19,16 +20,10 @@ std::string with_label(const std::string& url, const std::string& label) {
   return url.substr(0, host) + label + "." + url.substr(host);
 }
 
-bool is_host_name(std::string_view text) {
-  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '.'; };
-  return !text.empty() && text.size() <= 253 && text.front() != '.' && text.front() != '-' &&
-         std::all_of(text.begin(), text.end(), fits);
-}
-
 }  // namespace
 
 DataPlane in_domain(const DataPlane& plane, const std::optional<std::string>& domain) {
-  if (!domain || !is_host_name(*domain)) return plane;
+  if (!domain || !base::is_host_name(*domain)) return plane;
   const std::size_t from = place_of_host(plane.url);
   const std::size_t to = std::min(plane.url.find_first_of(":/", from), plane.url.size());
   const bool shared = plane.url.compare(from, kSharedHost.size(), kSharedHost) == 0;

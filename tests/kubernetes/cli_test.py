@@ -15,7 +15,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from control_plane import APPLY, DEFINITIONS, GROUP, YAML, ControlPlane, free_ports, world  # noqa: E402
+from control_plane import APPLY, DEFINITIONS, GROUP, ControlPlane, free_ports, world  # noqa: E402
 from wire import Wire  # noqa: E402
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
@@ -112,32 +112,26 @@ class Cli(unittest.TestCase):
         cls.without_definitions = {line: cls.run_cli(*line.split()) for line in (
             "get", "get sfp", "pause demo", "events", "apply -f -", "delete demo")}
         other = (world.REPO / "crds/sandboxes.yaml").read_text().replace("v1alpha1", "v1beta1")
-        cls.install("sandboxes", other, "/apis/sandfleet.dev/v1beta1")
+        cls.cluster.install_definition("sandboxes", other, "/apis/sandfleet.dev/v1beta1")
         cls.with_other_version = cls.run_cli("get")
         assert cls.cluster.ask("DELETE", f"{DEFINITIONS}/sandboxes.sandfleet.dev").status == 200
         world.wait_until("the definition to go", lambda: cls.cluster.ask("GET", f"{DEFINITIONS}/sandboxes.sandfleet.dev").status == 404)
         # One of before the newest field.
         older = (world.REPO / "crds/sandboxes.yaml").read_text()
         start, end = older.index("                deletionPolicy:\n"), older.index("                keepAlive:\n")
-        cls.install("sandboxes", older[:start] + older[end:])
+        cls.cluster.install_definition("sandboxes", older[:start] + older[end:])
         cls.with_older_definition = cls.run_cli("apply", "-f", "-", stdin=MANIFEST.format(name="old") + "  deletionPolicy: Leave\n")
         cls.with_some_definitions = cls.run_cli("get", "sfp")
         answer = cls.cluster.ask("PATCH", f"{DEFINITIONS}/sandboxes.sandfleet.dev?fieldManager=tests&force=true",
                                  (world.REPO / "crds/sandboxes.yaml").read_text(), APPLY)
         assert answer.status == 200, answer
-        cls.install("sandboxproviders", (world.REPO / "crds/sandboxproviders.yaml").read_text())
+        cls.cluster.install_definition("sandboxproviders", (world.REPO / "crds/sandboxproviders.yaml").read_text())
         for name in ("team", "elsewhere", "empty"):
             assert cls.cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
         # The server takes a moment to judge by the new one.
         world.wait_until("every field", lambda: cls.run_cli(
             "apply", "-f", "-", stdin=MANIFEST.format(name="probe") + "  deletionPolicy: Leave\n").code == DONE)
         assert cls.run_cli("delete", "probe").code == DONE
-
-    @classmethod
-    def install(cls, name, text, group=GROUP):
-        made = cls.cluster.ask("POST", DEFINITIONS, text, YAML)
-        assert made.status == 201, made
-        world.wait_until(name, lambda: cls.cluster.ask("GET", f"{group}/{name}").status == 200)
 
     @classmethod
     def run_cli(cls, *words, stdin=None, kubeconfig=None, program="sandfleet", **more):

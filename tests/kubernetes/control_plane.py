@@ -223,9 +223,13 @@ class ControlPlane:
     def install_definitions(self):
         """Our CRDs, served."""
         for path in sorted((world.REPO / "crds").glob("*.yaml")):
-            made = self.ask("POST", DEFINITIONS, path.read_text(), YAML)
-            assert made.status == 201, made
-            world.wait_until(path.stem, lambda: self.ask("GET", f"{GROUP}/{path.stem}").status == 200)
+            self.install_definition(path.stem, path.read_text())
+
+    def install_definition(self, name, text, group=GROUP):
+        """One CRD of ours, or another's of that name, served."""
+        made = self.ask("POST", DEFINITIONS, text, YAML)
+        assert made.status == 201, made
+        world.wait_until(name, lambda: self.ask("GET", f"{group}/{name}").status == 200)
 
     # What it did, and what may be done to it.
 
