@@ -75,6 +75,7 @@ std::optional<api::Key> Queue::take() {
   const base::Moment now = clock_.now();
   taken_after_[key] = now - waiting_[key];
   waiting_.erase(key);
+  undelay(key);  // This look is the one that was to come then, and says when the next is due.
   in_work_[key] = now;
   return key;
 }

@@ -102,6 +102,18 @@ TEST_F(QueueTest, LooksAgainAtOnceAndNotOnceMoreForALaterDelay) {
   EXPECT_EQ(queue_.try_next(), std::nullopt);
 }
 
+TEST_F(QueueTest, DoesNotLookAgainForADelayFromBeforeALook) {
+  queue_.add_after(kA, 1'000ms);
+  queue_.add(kA);
+  ASSERT_EQ(queue_.try_next(), kA);
+  queue_.add_after(kA, 2'000ms);  // While it is looked at: not before that look.
+  queue_.done(kA, {});
+  clock_.advance(1'000ms);
+  EXPECT_EQ(queue_.try_next(), std::nullopt);
+  clock_.advance(1'000ms);
+  EXPECT_EQ(queue_.try_next(), kA);
+}
+
 TEST_F(QueueTest, TellsHowLongAKeyWaited) {
   queue_.add(kA);
   clock_.advance(250ms);
