@@ -115,6 +115,21 @@ TEST(Elector, CountsTheRenewalsThatItHadToLookBefore) {
   EXPECT_TRUE(elector.may_act());
 }
 
+TEST(Elector, GivesALeaseBackAlsoWhenItsLastRenewalFailed) {
+  FlakyLease lease;
+  base::FakeClock clock;
+  Elector elector(lease, clock, kSettings);
+  elector.turn({});
+  lease.failures = 2;
+  elector.turn({});
+  elector.release({});
+  EXPECT_EQ((*lease.get({}))->holder, "");
+  elector.turn({});
+  lease.failures = kReleaseTriesMax;
+  elector.release({});
+  EXPECT_EQ((*lease.get({}))->holder, "me") << "it lapses by itself";
+}
+
 // --- Contenders in simulated time.
 
 // The lease as a server keeps it. Time may pass, and the other may move, while a request is on its

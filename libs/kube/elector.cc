@@ -102,10 +102,17 @@ Milliseconds Elector::put(const LeaseRecord& record, std::stop_token stop) {
 void Elector::release(std::stop_token stop) {
   acts_until_ = Moment{};
   standing_.acts_until = Moment{};
-  if (!holds(standing_, settings_)) return;
-  const auto freed = store_.put(released(*standing_.seen, clock_.wall()), std::move(stop));
-  if (!freed) base::log::debug("A lease was not given back", {{"error", freed.error()}});
-  set(freed ? after_look(standing_, *freed, clock_.now()) : after_failure(standing_));
+  // The last renewal may have come true though nobody heard of it; then a look tells its version.
+  for (int tries = 0; tries < kReleaseTriesMax && holds(standing_, settings_); ++tries) {
+    if (!standing_.known) {
+      const auto seen = store_.get(stop);
+      if (seen) set(after_look(standing_, *seen, clock_.now()));
+      if (!seen || !holds(standing_, settings_)) continue;
+    }
+    const auto freed = store_.put(released(*standing_.seen, clock_.wall()), stop);
+    if (!freed) base::log::debug("A lease was not given back", {{"error", freed.error()}});
+    set(freed ? after_look(standing_, *freed, clock_.now()) : after_failure(standing_));
+  }
 }
 
 void Elector::start(std::function<void()> turned) {

@@ -11,6 +11,8 @@
 
 namespace kube {
 
+inline constexpr int kReleaseTriesMax = 3;
+
 // One contender for one lease. Safe to ask from many threads; turned by one.
 class Elector {
  public:
