@@ -149,7 +149,7 @@ Result<KillAnswer> Client::kill(const std::string& id, std::stop_token stop) {
   const std::string what = "kill " + id;
   const net::Reply reply = api_->send({"DELETE", sandbox_path(id)}, stop);
   if (!reply) return net::error_of(what, reply.error());
-  if (is_success(reply->status)) return KillAnswer::kKilled;
+  if (Api::says_done(*reply)) return KillAnswer::kKilled;
   if (Api::says_absent(*reply)) return KillAnswer::kNotThere;
   return api_->refusal_or_foreign(what, *reply);
 }
@@ -160,7 +160,7 @@ Result<PauseAnswer> Client::pause(const std::string& id, std::stop_token stop) {
   const net::Reply reply = api_->send(
       {.method = "POST", .path = sandbox_path(id, "/pause"), .body = "{}", .once = true}, stop);
   if (!reply) return net::error_of(what, reply.error());
-  if (is_success(reply->status)) return PauseAnswer::kPaused;
+  if (Api::says_done(*reply)) return PauseAnswer::kPaused;
   if (reply->status == 409) return PauseAnswer::kAlreadyPaused;
   return api_->refusal_or_foreign(what, *reply);
 }

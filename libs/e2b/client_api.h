@@ -110,8 +110,16 @@ class Client::Api {
     return base::error(base::ErrorCode::kUnavailable, what,
                        ": a 404 that no E2B API wrote (check the provider's API URL)");
   }
+  // A web server or proxy in front may answer anything with 200 and a page; an API has no body or
+  // JSON to tell.
+  static bool says_done(const net::Response& response) {
+    return is_success(response.status) && !base::trim(response.body).starts_with('<');
+  }
   base::Error refusal_or_foreign(std::string_view what, const net::Response& response) const {
     if (response.status == 404 && !says_absent(response)) return foreign_404(what);
+    if (is_success(response.status))
+      return base::error(base::ErrorCode::kUnavailable, what,
+                         ": a page that no E2B API wrote (check the provider's API URL)");
     return refusal(what, response);
   }
 

@@ -294,6 +294,23 @@ TEST_F(E2bClient, MapsEveryRefusal) {
   EXPECT_EQ(client_.pause("i1", {}).error().retry_after, Seconds(2));
 }
 
+TEST_F(E2bClient, BelievesThatSomethingWasDoneOnlyFromAnApi) {
+  for (const char* body : {"<!DOCTYPE html><p>Welcome", "\r\n <html>"}) {
+    provide({{"POST /sandboxes/i1/pause", answer(200, body)},
+             {"DELETE /sandboxes/i1", answer(200, body)}});
+    const auto paused = client_.pause("i1", {});
+    EXPECT_EQ(paused.error().code, ErrorCode::kUnavailable);
+    EXPECT_NE(paused.error().message.find("no E2B API"), std::string::npos);
+    EXPECT_EQ(client_.kill("i1", {}).error().code, ErrorCode::kUnavailable);
+  }
+  for (const char* body : {"", "{}", R"({"sandboxID":"i1"})", "null", "OK"}) {
+    provide({{"POST /sandboxes/i1/pause", answer(200, body)},
+             {"DELETE /sandboxes/i1", answer(200, body)}});
+    EXPECT_EQ(*client_.pause("i1", {}), PauseAnswer::kPaused) << body;
+    EXPECT_EQ(*client_.kill("i1", {}), KillAnswer::kKilled) << body;
+  }
+}
+
 TEST_F(E2bClient, AKillInConflictIsToBeRepeated) {
   provide({{"DELETE /sandboxes/i1", api_error(409, "is resuming; retry")}});
   EXPECT_EQ(client_.kill("i1", {}).error().code, ErrorCode::kConflict);
