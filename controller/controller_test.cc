@@ -123,6 +123,10 @@ class ControllerTest : public testing::Test {
     while (!fact() && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(1ms);
     return fact();
   }
+  std::string state_of(const std::string& name) const {
+    const auto found = store_->find_sandbox({"default", name});
+    return found ? found->status.state : "";
+  }
   bool becomes_ready() const {
     return wait_until([&] { return sandbox()->status.state == "Running"; });
   }
@@ -152,7 +156,7 @@ class ControllerTest : public testing::Test {
   void hold(e2b::Operation held) {
     cloud_->before([this, held](e2b::Operation operation, const std::string&) {
       if (operation != held) return;
-      on_its_way_.count_down();
+      if (!is_held_.exchange(true)) on_its_way_.count_down();
       answer_.wait();
     });
   }
@@ -168,6 +172,7 @@ class ControllerTest : public testing::Test {
   const base::TemporaryFolder folder_;
   AheadClock clock_;
   std::latch on_its_way_{1}, answer_{1};
+  std::atomic<bool> is_held_ = false;
   std::atomic<std::optional<base::ErrorCode>> key_trouble_{std::nullopt};
   std::shared_ptr<e2b::FakeCloud> cloud_ = std::make_shared<e2b::FakeCloud>(clock_);
   metrics::Registry registry_{metrics_table()};
@@ -185,7 +190,7 @@ class ControllerTest : public testing::Test {
   Pool pool_{{.threads = 4}, [this](const api::Key& key) { queue_.add(key); }};
   MetricsObserver observer_{registry_};
   Reconciler reconciler_{
-      {*store_, connections_, pool_, engine_, inside_, memories_, mandate_, clock_, observer_}};
+      {*store_, connections_, pool_, engine_, inside_, memories_, mandate_, clock_, observer_, 1}};
   Sweeper sweeper_{*store_, connections_, clock_, 120s};
   Controller controller_{{*store_, queue_, reconciler_, connections_, engine_, pool_, sweeper_,
                           memories_, mandate_, clock_, registry_, news_},
@@ -346,6 +351,51 @@ TEST_F(ControllerTest, FinishesACreateThatIsOnItsWayAndBindsIt) {
   EXPECT_FALSE(two->status.sandbox_id.empty());
   EXPECT_TRUE(cloud_->find(two->status.sandbox_id));
   EXPECT_EQ(cloud_->count(e2b::Operation::kKill), 0u);
+}
+
+// As many hang as would keep every worker busy.
+TEST_F(ControllerTest, CreatesAndTellsWhileKillsHang) {
+  ASSERT_TRUE(becomes_ready());
+  const std::vector<std::string> names = {"one", "two", "three"};
+  for (const auto& name : names) {
+    if (name != "one") declare_another(name);
+    ASSERT_TRUE(wait_until([&] { return state_of(name) == "Running"; }));
+  }
+  hold(e2b::Operation::kKill);
+  for (const auto& name : names)
+    std::filesystem::remove(folder_.path() / "manifests" / (name + ".yaml"));
+  for (const auto& name : names)
+    EXPECT_TRUE(wait_until([&] {
+      EXPECT_TRUE(store_->scan_once());
+      return state_of(name) == "Deleting";
+    })) << state_of(name);
+  declare_another("four");
+  EXPECT_TRUE(wait_until([&] { return state_of("four") == "Running"; }));
+  const auto* deleting = api::find_condition(sandbox()->status, api::condition::kDeleting);
+  ASSERT_TRUE(deleting);
+  EXPECT_EQ(deleting->status, "True");
+  answer_.count_down();
+  EXPECT_TRUE(wait_until([&] { return cloud_->live().size() == 1; }));
+  EXPECT_TRUE(wait_until([&] { return !sandbox(); }));
+}
+
+// As many sandboxes as there are workers are not known how they stand, and nobody tells.
+TEST_F(ControllerTest, CreatesWhileLooksHang) {
+  ASSERT_TRUE(becomes_ready());
+  declare_another();
+  ASSERT_TRUE(wait_until([&] { return state_of("two") == "Running"; }));
+  hold(e2b::Operation::kGet);
+  for (const char* name : {"one", "two"}) {
+    const auto each = store_->find_sandbox({"default", name});
+    memories_.update(each->metadata.uid, [&](Memory& memory) { outdate(memory, clock_.now()); });
+    queue_.add(each->metadata.key);
+  }
+  on_its_way_.wait();
+  declare_another("three");
+  const auto three = [&] { return store_->find_sandbox({"default", "three"}); };
+  EXPECT_TRUE(wait_until([&] { return !three()->status.sandbox_id.empty(); }));
+  EXPECT_EQ(state_of("one"), "Running") << "a look under way is no news";
+  answer_.count_down();
 }
 
 TEST_F(ControllerTest, MeansNoCreateOnceItStops) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <set>
 
 #include "controller/heartbeat/engine.h"
 #include "controller/poll/connections.h"
@@ -54,6 +55,7 @@ class Fate {
   int steps() const { return step_; }
   bool died() const { return died_; }
   std::uint64_t power_loss() const { return plan_.power_loss; }
+  int events = 0;  // Told of Sandboxes, in all lives.
 
  private:
   void die() {
@@ -118,6 +120,7 @@ class MortalStore final : public api::ResourceStore {
     return step([&] { return store_.delete_sandbox(key, uid); });
   }
   void record_event(const api::Sandbox& regarding, const api::Event& event) override {
+    ++fate_.events;
     store_.record_event(regarding, event);
   }
   base::Result<base::Done> add_release(const Release& release) override {
@@ -503,6 +506,8 @@ class World {
 
   base::Moment now() const { return clock_.now(); }
   Fate& fate() { return fate_; }
+  int events() const { return fate_.events; }
+  void forget_events() { fate_.events = 0; }
   e2b::FakeCloud& cloud() { return *cloud_; }
   Insides& insides() { return insides_; }
   const Drift& drift() const { return drift_; }
@@ -930,6 +935,90 @@ TEST(CrashTest, PausedByAnotherHandIsResumed) {  // I-DRIFT
   world.run_until("run 2",
                   [&] { return world.life().sandbox()->status.run == 2 && world.ready(); });
   EXPECT_EQ(world.drift().counts, (std::map<std::string, int>{{"paused", 1}}));
+}
+
+// A provider that says yes and does nothing: what is told, and how often it is asked.
+void expect_patience(World& world, e2b::Operation operation, const char* message) {
+  const auto before = world.cloud().count(operation);
+  const base::Moment begun = world.now();
+  world.pass(60s);
+  EXPECT_GE(world.now(), begun + 60s) << "a hot loop";
+  EXPECT_GE(world.cloud().count(operation) - before, 4u);
+  EXPECT_LE(world.cloud().count(operation) - before, 8u) << "each longer after the one before";
+  const auto sandbox = world.life().sandbox();
+  const auto* ready = api::find_condition(sandbox->status, "Ready");
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->reason, api::reason::kNoEffect);
+  EXPECT_EQ(ready->message, message);
+  EXPECT_LE(world.events(), 2) << "nothing is told of each try";
+}
+
+TEST(CrashTest, APauseWithoutEffectIsHeldBack) {
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  const std::string id = world.bound();
+  world.cloud().chance(e2b::Operation::kPause, {Fault::Kind::kKept}, 1);
+  world.forget_events();
+  world.declare("Paused");
+  expect_patience(world, e2b::Operation::kPause,
+                  "the provider said that it had paused it, and it is still running");
+  EXPECT_EQ(world.life().sandbox()->status.state, "Pausing");
+  EXPECT_FALSE(world.insides().quiesced(id)) << "what is inside works on meanwhile";
+  world.cloud().clear_chances();
+  world.run_until("Paused", [&] { return world.condition("Paused"); });
+}
+
+TEST(CrashTest, AResumeWithoutEffectIsHeldBack) {
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.declare("Paused");
+  world.run_until("Paused", [&] { return world.condition("Paused"); });
+  world.cloud().chance(e2b::Operation::kConnect, {Fault::Kind::kKept}, 1);
+  world.forget_events();
+  world.declare("Running");
+  expect_patience(world, e2b::Operation::kConnect,
+                  "the provider said that it had resumed it, and it is still paused");
+  EXPECT_EQ(world.life().sandbox()->status.state, "Resuming");
+  world.cloud().clear_chances();
+  world.run_until("Ready again", [&] { return world.ready(); });
+}
+
+TEST(CrashTest, AKillWithoutEffectIsHeldBack) {
+  World world(Weather{});
+  world.declare("Running");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.cloud().chance(e2b::Operation::kKill, {Fault::Kind::kKept}, 1);
+  world.forget_events();
+  world.remove();
+  world.pass(20s);
+  EXPECT_GE(world.cloud().count(e2b::Operation::kKill), 4u);
+  EXPECT_LE(world.cloud().count(e2b::Operation::kKill), 12u);
+  EXPECT_LE(world.events(), 2) << "nothing is told of each try";
+  world.cloud().clear_chances();
+  world.run_until("gone", [&] { return world.gone(); });
+  expect_nothing_left(world);
+}
+
+TEST(CrashTest, ACreateOfUncertainOutcomeTellsWhyAndWaitsLongerEachTime) {  // I-AMBIG
+  World world(Weather{.settle_seconds = 5});
+  world.cloud().chance(e2b::Operation::kCreate, {Fault::Kind::kFailed500}, 1);
+  world.declare("Running");
+  bool told = false;
+  const base::Moment until = world.now() + 3min;
+  world.run_until("time", [&] {
+    const auto sandbox = world.life().sandbox();
+    const auto* ready = sandbox ? api::find_condition(sandbox->status, "Ready") : nullptr;
+    told = told || (ready && ready->message.find("500: internal error") != std::string::npos);
+    return world.now() >= until;
+  });
+  EXPECT_TRUE(told) << "the provider's words";
+  EXPECT_GE(world.cloud().count(e2b::Operation::kCreate), 5u);
+  EXPECT_LE(world.cloud().count(e2b::Operation::kCreate), 9u);
+  world.cloud().clear_chances();
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_EQ(world.cloud().total_created(), 1u);
 }
 
 TEST(CrashTest, AKilledOneIsLostAndSaysSo) {  // I-ABSENT

@@ -11,6 +11,7 @@
 //
 //   harnesses, over HTTPS -> Entrance: may they? (the API server), where? (Ways); in a cluster
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "controller/attach/ways.h"
@@ -72,7 +73,8 @@ base::Result<base::Done> run(const Options& options) {
             [&](const api::Key& key) { queue.add(key); });
   MetricsObserver observer(registry);
   Reconciler reconciler(
-      {store, connections, pool, engine, fenced_reach, memories, mandate, clock, observer},
+      {store, connections, pool, engine, fenced_reach, memories, mandate, clock, observer,
+       std::max<std::size_t>(1, static_cast<std::size_t>(options.workers) / 2)},
       {.every = base::Seconds(options.executor_check_seconds)});
   Sweeper sweeper(store, connections, clock, base::Seconds(options.grace_seconds));
   Controller controller({store, queue, reconciler, connections, engine, pool, sweeper, memories,

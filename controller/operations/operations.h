@@ -9,7 +9,7 @@
 
 namespace controller {
 
-// What takes longer than a pass may: creates, pauses, resumes, preparation.
+// What takes longer than a pass may: creates, pauses, resumes, preparation, kills.
 struct Operation {
   api::Key key;
   std::string uid;
@@ -18,7 +18,11 @@ struct Operation {
   // `finishes`, at once.
   std::function<void(std::stop_token)> work;
   bool finishes = false;  // It must not be cut short: a create or a pause.
-  bool can_wait = false;  // Nobody waits for it: others go first.
+  enum class Line {
+    kCommon,
+    kPatient,  // Nobody waits for it: others go first.
+    kBounded,  // A kill or a look: such take half of the threads, however long they hang.
+  } line = Line::kCommon;
 };
 
 // Runs at most one Operation per Sandbox, and then has its key looked at again. One that is lost

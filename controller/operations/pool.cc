@@ -1,5 +1,6 @@
 #include "controller/operations/pool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace controller {
@@ -21,11 +22,15 @@ Pool::~Pool() {
 bool Pool::start(Operation operation) {
   {
     std::lock_guard lock(mutex_);
-    if (stopping_ || waiting_.size() + patient_.size() >= options_.waiting_max) return false;
+    if (stopping_ || bounded_.size() + waiting_.size() + patient_.size() >= options_.waiting_max)
+      return false;
     if (!running_.try_emplace(operation.uid, operation.name, operation.finishes, std::stop_source())
              .second)
       return false;
-    (operation.can_wait ? patient_ : waiting_).push_back(std::move(operation));
+    auto& line = operation.line == Operation::Line::kBounded   ? bounded_
+                 : operation.line == Operation::Line::kPatient ? patient_
+                                                               : waiting_;
+    line.push_back(std::move(operation));
   }
   waiting_changed_.notify_one();
   return true;
@@ -46,18 +51,28 @@ std::size_t Pool::size() const {
 void Pool::drain(base::Milliseconds grace) {
   std::unique_lock lock(mutex_);
   stopping_ = true;
-  while (!is_empty()) running_.erase(take().uid);
+  for (auto* line : {&bounded_, &waiting_, &patient_}) {
+    for (const auto& operation : *line) running_.erase(operation.uid);
+    line->clear();
+  }
   for (auto& [uid, running] : running_)
     if (!running.finishes) running.stop.request_stop();
   idle_.wait_for(lock, grace, [this] { return active_ == 0; });
   for (auto& [uid, running] : running_) running.stop.request_stop();
 }
 
+bool Pool::may_take_bounded() const {
+  return !bounded_.empty() && bounded_now_ < std::max<std::size_t>(1, options_.threads / 2);
+}
+
 Operation Pool::take() {
+  const bool bounded = may_take_bounded();
   const bool patient =
-      waiting_.empty() || (!patient_.empty() && passed_over_ >= options_.passed_over_max);
-  passed_over_ = patient ? 0 : passed_over_ + 1;
-  auto& from = patient ? patient_ : waiting_;
+      !bounded &&
+      (waiting_.empty() || (!patient_.empty() && passed_over_ >= options_.passed_over_max));
+  if (!bounded) passed_over_ = patient ? 0 : passed_over_ + 1;
+  if (bounded) ++bounded_now_;
+  auto& from = bounded ? bounded_ : patient ? patient_ : waiting_;
   Operation operation = std::move(from.front());
   from.pop_front();
   return operation;
@@ -66,7 +81,7 @@ Operation Pool::take() {
 void Pool::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    waiting_changed_.wait(lock, [this] { return ended_ || !is_empty(); });
+    waiting_changed_.wait(lock, [this] { return ended_ || has_next(); });
     if (ended_) return;
     Operation operation = take();
     ++active_;
@@ -75,6 +90,7 @@ void Pool::work() {
     operation.work(cut);
     lock.lock();
     running_.erase(operation.uid);
+    if (operation.line == Operation::Line::kBounded) --bounded_now_;
     lock.unlock();
     finished_(operation.key);
     lock.lock();

@@ -41,14 +41,16 @@ class Pool final : public Operations {
   };
   void work();
   Operation take();
-  bool is_empty() const { return waiting_.empty() && patient_.empty(); }
+  bool has_next() const { return may_take_bounded() || !waiting_.empty() || !patient_.empty(); }
+  bool may_take_bounded() const;
 
   const PoolOptions options_;
   const std::function<void(const api::Key&)> finished_;
   mutable std::mutex mutex_;
   std::condition_variable waiting_changed_;  // For the threads: each Operation wakes one.
   std::condition_variable idle_;             // For who drains.
-  std::deque<Operation> waiting_, patient_;
+  std::deque<Operation> bounded_, waiting_, patient_;
+  std::size_t bounded_now_ = 0;             // Of those under way.
   std::size_t passed_over_ = 0;             // Since one of the patient went last.
   std::map<std::string, Running> running_;  // By UID; the waiting ones too.
   std::size_t active_ = 0;

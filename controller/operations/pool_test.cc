@@ -65,7 +65,7 @@ TEST(Pool, LetsThoseGoFirstThatSomebodyWaitsFor) {
   begun.wait();
   for (const char* uid : {"patient-1", "patient-2"}) {
     Operation patient = operation(uid, nothing);
-    patient.can_wait = true;
+    patient.line = Operation::Line::kPatient;
     ASSERT_TRUE(pool.start(std::move(patient)));
   }
   for (const char* uid : {"u1", "u2", "u3", "u4"}) ASSERT_TRUE(pool.start(operation(uid, nothing)));
@@ -73,6 +73,27 @@ TEST(Pool, LetsThoseGoFirstThatSomebodyWaitsFor) {
   ended.wait();
   EXPECT_EQ(order,
             (std::vector<std::string>{"first", "u1", "patient-1", "u2", "u3", "patient-2", "u4"}));
+}
+
+TEST(Pool, KeepsHalfOfItsThreadsFromThoseThatAreBounded) {
+  std::latch go(1), hanging(2), others(2), ended(4);
+  Pool pool({.threads = 4}, [](const api::Key&) {});
+  for (const char* uid : {"u1", "u2", "u3", "u4"}) {
+    Operation kill = operation(uid, [&](std::stop_token) {
+      if (!hanging.try_wait()) hanging.count_down();
+      go.wait();
+      ended.count_down();
+    });
+    kill.line = Operation::Line::kBounded;
+    ASSERT_TRUE(pool.start(std::move(kill)));
+  }
+  hanging.wait();
+  for (const char* uid : {"u5", "u6"})
+    ASSERT_TRUE(pool.start(operation(uid, [&](std::stop_token) { others.arrive_and_wait(); })));
+  others.wait();
+  EXPECT_EQ(ended.try_wait(), false);
+  go.count_down();
+  ended.wait();  // Those that had to wait, too.
 }
 
 TEST(Pool, RefusesWhenItIsFull) {

@@ -32,6 +32,7 @@ Action unless_held(const Observation& seen, Action action) {
                     held.deleting == seen.wanted.deleting() &&
                     held.request == api::request_to_look(seen.wanted.metadata);
   if (held.failures == 0 || !same) return action;
+  if (held.open && held.step != name_of(action)) return action;
   // After another step's failure a look is what tells how things stand.
   if (std::holds_alternative<Look>(action) && held.step != "Look") return action;
   if (held.for_good) return stalled(held.reason, held.why.message);
@@ -85,10 +86,17 @@ Action adopt_or_begin(const Observation& seen) {
 }
 
 Action resolve_create(const Observation& seen, const api::Attempt& attempt) {
-  if (settled(seen)) return RecordIntent{.epoch = attempt.epoch};
+  if (settled(seen)) {
+    // The next one is meant when it may be sent.
+    const Action create = unless_held(seen, Create{attempt});
+    return std::holds_alternative<Wait>(create) ? create : RecordIntent{.epoch = attempt.epoch};
+  }
+  const auto& sent = seen.memory.sent;
+  const std::string why = sent && sent->failure
+                              ? "nobody knows what came of a create: " + sent->failure->message
+                              : "a create was not answered";
   return look_list(seen, api::reason::kResolvingCreate,
-                   "a create was not answered; no other is sent before it is certain that it made "
-                   "nothing");
+                   why + "; no other is sent before it is certain that it made nothing");
 }
 
 Action create_again(const Observation& seen, const api::Attempt& attempt) {
@@ -241,6 +249,16 @@ bool wants_kill(const Memory& memory, const std::string& id) {
          got->second.info.has_value();
 }
 
+// A DELETE that was answered and did nothing is not repeated at once.
+Action kill_again(const Observation& seen, const std::string& id) {
+  const auto killed = seen.memory.killed.find(id);
+  if (killed == seen.memory.killed.end() || seen.now >= killed->second + kLookAgain)
+    return unless_held(seen, Kill{id});
+  return wait(seen.wanted.deleting() ? api::reason::kDeleting : api::reason::kTerminating,
+              id + " is still there after it was ended; ending it again",
+              killed->second + kLookAgain - seen.now);
+}
+
 // An id is looked at before it is killed: a forged status must not point us at somebody else's, and
 // one that was shown need not be waited for afterwards.
 bool looked_at(const Memory& memory, const std::string& id) {
@@ -277,7 +295,7 @@ std::optional<Action> clear_away(const Observation& seen, const std::string& spa
   base::Moment last_kill = {};
   for (const auto& id : ids) {
     if (!looked_at(memory, id)) return unless_held(seen, Look{id});
-    if (wants_kill(memory, id)) return unless_held(seen, Kill{id});
+    if (wants_kill(memory, id)) return kill_again(seen, id);
     last_kill = std::max(last_kill, memory.killed.at(id));
   }
   if (auto look = list_after(seen, ids, last_kill, spared)) return look;

@@ -86,6 +86,19 @@ Observation held(Observation seen, base::Milliseconds left) {
   return seen;
 }
 
+// The provider said that it had done `step`, for the first time.
+Observation said_done(Observation seen, const char* step, base::Milliseconds left) {
+  seen.memory.held = {.failures = 1,
+                      .step = step,
+                      .until = kNow + left,
+                      .reason = "NoEffect",
+                      .why = {base::ErrorCode::kUnavailable, "it is as it was"},
+                      .generation = 1,
+                      .deleting = seen.wanted.deleting(),
+                      .open = true};
+  return seen;
+}
+
 // Its UID outlived its record, and the provider was listed at `when`.
 Observation recovered(base::Moment when, std::vector<e2b::SandboxInfo> sandboxes = {}) {
   Observation seen = fresh();
@@ -211,6 +224,33 @@ const Case kCases[] = {
     {"ask_nobody_who_is_to_be_paused",
      wanting(heard_of(ExecutorView::Kind::kAnswering, kNow), DesiredState::kPaused),
      RecordPausedBy{api::PausedBy::kUser}},
+    {"wait_with_a_pause_that_had_no_effect",
+     said_done(wanting(with(ready(),
+                            [](Observation& seen) {
+                              seen.wanted.status.paused_by = api::PausedBy::kUser;
+                            }),
+                       DesiredState::kPaused),
+               "Pause", 4s),
+     Wait{"NoEffect", "it is as it was", 4'000ms}},
+    {"thaw_what_had_no_pause",
+     said_done(wanting(with(ready(),
+                            [](Observation& seen) {
+                              seen.wanted.status.paused_by = api::PausedBy::kUser;
+                              seen.memory.quiesced = true;
+                            }),
+                       DesiredState::kPaused),
+               "Pause", 4s),
+     Resumed{"sb-1", {"uid-1", 1, 1, 1}}},
+    {"wait_with_a_resume_that_had_no_effect", said_done(paused(), "Connect", 4s),
+     Wait{"NoEffect", "it is as it was", 4'000ms}},
+    {"resume_again_after_that", said_done(paused(), "Connect", 0s), Connect{"sb-1"}},
+    {"go_on_after_what_was_said_done", said_done(bound(), "Connect", 4s), Prepare{"sb-1", kWall}},
+    {"wait_before_the_next_create",
+     said_done(sent(e2b::CreateFailure::Kind::kAmbiguous), "Create", 4s),
+     Wait{"NoEffect", "it is as it was", 4'000ms}},
+    {"bind_whatever_became_of_the_create",
+     said_done(listed(sent(e2b::CreateFailure::Kind::kAmbiguous), {sandbox("sb-1")}), "Create", 4s),
+     Bind{"sb-1", kAttempt}},
     {"prepare_what_is_gone", heard_of(ExecutorView::Kind::kGone, kNow + 5min),
      Prepare{"sb-1", kWall}},
     {"what_was_held_back_is_tried_when_a_person_asks",
@@ -337,7 +377,9 @@ const Case kCases[] = {
             seen.began = kNow - 89s;
           }),
      Wait{"Deleting", "waiting for a complete list that shows nothing of it", 2'000ms}},
-    {"a_kill_is_no_proof", killed(deleting(ready()), "sb-1", kNow - 1s), Kill{"sb-1"}},
+    {"a_kill_is_no_proof", killed(deleting(ready()), "sb-1", kNow - 2s), Kill{"sb-1"}},
+    {"a_kill_in_vain_is_not_repeated_at_once", killed(deleting(ready()), "sb-1", kNow - 500ms),
+     Wait{"Deleting", "sb-1 is still there after it was ended; ending it again", 1'500ms}},
     {"list_after_the_kill",  // I-DEL
      killed(deleting(listed(ready(), {sandbox("sb-1")}, kNow - 10s)), "sb-1", kNow), Look{}},
     {"get_after_the_kill", killed(deleting(listed(ready(), {})), "sb-1", kNow), Look{"sb-1"}},

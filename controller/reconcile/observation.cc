@@ -115,6 +115,13 @@ base::Moment all_sent_shows(const Observation& seen) {
   return seen.memory.send_ended.value_or(seen.began) + settle_of(seen);
 }
 
+bool came_true(const Observation& seen) {
+  const HeldBack& held = seen.memory.held;
+  const auto* found = std::get_if<Found>(&seen.actual);
+  const auto due = held.step == "Pause" ? e2b::State::kPaused : e2b::State::kRunning;
+  return held.open && found && found->info.state == due;
+}
+
 bool settled(const Observation& seen) {
   if (!seen.memory.listed || !seen.memory.listed->sandboxes.empty()) return false;
   const auto ended = unclear_send_ended(seen);

@@ -69,6 +69,9 @@ struct HeldBack {
   std::string request = {};  // As ExecutorView::request.
   bool for_good = false;     // Only a change can help.
   bool standstill = false;   // Told as one, whether or not it is tried again.
+  // Its outcome is open: it was said to be done, or not answered. It stands in the way of its own
+  // repetition only, and is forgotten when a look shows that it came true.
+  bool open = false;
 };
 
 // What this process remembers of its own calls for one Sandbox; lost in a crash, and then learned
@@ -138,6 +141,9 @@ std::string key_of_run(const std::string& instance,
                        const std::optional<base::WallTime>& started_at);
 bool shows(const Listed& listed, const std::string& id);
 void note_shown(Memory& memory, const Listed& listed);
+
+// A look shows what the step with an open outcome was for.
+bool came_true(const Observation& seen);
 
 // Reads the witnesses: what the provider's side of `seen.wanted` is, as far as it is known.
 Actual actual_of(const Observation& seen);

@@ -4,11 +4,13 @@
 #include "libs/api/reasons.h"
 #include "libs/base/crypto.h"
 #include "libs/base/log.h"
+#include "libs/base/time.h"
 
 namespace controller {
 namespace {
 
-constexpr base::Seconds kLeaveLease{3'600};  // The most that one refresh may ask for.
+constexpr base::Milliseconds kLongHold{120'000};  // From here on people are told its end.
+constexpr base::Seconds kLeaveLease{3'600};       // The most that one refresh may ask for.
 
 Outcome failed(base::Error error) { return Outcome{.error = std::move(error)}; }
 
@@ -65,6 +67,17 @@ base::Error not_reached(base::Error error) {
   return error;
 }
 
+// Counts a worker that waits for a provider.
+struct Asking {
+  explicit Asking(std::atomic<std::size_t>& count) : count(count), before(count++) {}
+  ~Asking() { --count; }
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+
+  std::atomic<std::size_t>& count;
+  const std::size_t before;
+};
+
 // It did not answer: it may have been paused or have gone, or its tokens have changed.
 void forget_way_in(Memory& memory, base::Moment now) {
   outdate(memory, now);
@@ -87,7 +100,10 @@ void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
             .deleting = wanted.deleting(),
             .request = api::request_to_look(wanted.metadata),
             .for_good = patience.for_good,
-            .standstill = patience.standstill};
+            .standstill = patience.standstill,
+            .open = kind == e2b::CreateFailure::Kind::kAmbiguous};
+    if (error.retry_after.value_or(base::Milliseconds(0)) >= kLongHold)
+      held.why.message += "; held until " + base::to_rfc3339(parts_.clock.wall() + patience.delay);
     if (step == "Prepare" || step == "Resumed")
       held.reason = std::string(api::reason::kExecutorNotAnswering);
     if (step == "Create" && !kind) held.reason = reason_of_env(error, held.reason);
@@ -97,26 +113,64 @@ void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
       {{"sandbox", api::to_text(wanted.metadata.key)}, {"step", step}, {"error", error}});
 }
 
+// The provider says that it is done. Unless a look shows that, it was a try in vain.
+void Reconciler::await_effect(const api::Sandbox& wanted, std::string_view step,
+                              std::string otherwise) {
+  const base::Error why{base::ErrorCode::kUnavailable, std::move(otherwise)};
+  parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+    HeldBack& held = memory.held;
+    held = {.failures = held.failures + 1,
+            .step = std::string(step),
+            .until = parts_.clock.now() + patience_for(why, {}, held.failures).delay,
+            .reason = std::string(api::reason::kNoEffect),
+            .why = why,
+            .generation = wanted.metadata.generation,
+            .deleting = wanted.deleting(),
+            .request = api::request_to_look(wanted.metadata),
+            .open = true};
+  });
+}
+
 Outcome Reconciler::begin(const Pass& pass, std::string name, bool finishes,
-                          std::function<void(std::stop_token)> work, bool can_wait) {
+                          std::function<void(std::stop_token)> work, Operation::Line line) {
   const bool begun = parts_.operations.start({.key = pass.wanted().metadata.key,
                                               .uid = pass.uid(),
                                               .name = std::move(name),
                                               .work = std::move(work),
                                               .finishes = finishes,
-                                              .can_wait = can_wait});
+                                              .line = line});
   if (!begun)
     return failed({base::ErrorCode::kUnavailable, "the controller is stopping or too busy"});
   return Outcome{.begun = true};
 }
 
+// A short call is made on the spot, unless so many workers wait for a provider already that one
+// that hangs would leave none for the others.
+Outcome Reconciler::do_or_begin(const Pass& pass, const std::string& name,
+                                const std::function<Outcome(std::stop_token)>& work) {
+  {
+    const Asking asking(asking_);
+    if (asking.before < parts_.asking_max) return work({});
+  }
+  const auto later = [this, wanted = pass.wanted(), name, work](std::stop_token stop) {
+    const Outcome outcome = work(stop);
+    if (outcome.error) hold_back(wanted, name, *outcome.error);
+  };
+  return begin(pass, name, false, later, Operation::Line::kBounded);
+}
+
 // ---- Looks and records -----------------------------------------------------------------------
 
 Outcome Reconciler::perform(const Pass& pass, const Look& step) {
+  return do_or_begin(pass, "Look",
+                     [this, pass, step](std::stop_token stop) { return look(pass, step, stop); });
+}
+
+Outcome Reconciler::look(const Pass& pass, const Look& step, std::stop_token stop) {
   const base::Moment started = parts_.clock.now();
   const auto priority = pass.wanted().deleting() ? Priority::kDelete : Priority::kCreate;
   if (!step.id.empty()) {
-    auto answer = pass.cloud(priority).get(step.id, {});
+    auto answer = pass.cloud(priority).get(step.id, stop);
     if (!answer) return failed(answer.error());
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       note_get(memory, step.id, started, std::move(answer->value));
@@ -124,7 +178,7 @@ Outcome Reconciler::perform(const Pass& pass, const Look& step) {
     return {};
   }
   auto answer = pass.cloud(priority).list(
-      {{{key::kFleet, parts_.store.fleet_id()}, {key::kUid, pass.uid()}}}, {});
+      {{{key::kFleet, parts_.store.fleet_id()}, {key::kUid, pass.uid()}}}, stop);
   if (!answer) return failed(answer.error());
   // Servers may ignore the filter: the items are checked against our own metadata.
   std::erase_if(answer->value, [&](const e2b::SandboxInfo& sandbox) {
@@ -235,7 +289,7 @@ Outcome Reconciler::perform(const Pass& pass, const Create& step) {
           memory.sent->failure = made.error();
           if (!made.error().definite()) memory.unclear_send_ended = memory.send_ended;
         });
-        if (made || !made.error().definite()) return;
+        if (made) return;
         using Kind = e2b::CreateFailure::Kind;
         // Not sent, because another's create was told that there is no room.
         const bool no_room = made.error().kind == Kind::kNotSent && session.gate->creates_held();
@@ -265,15 +319,17 @@ Outcome Reconciler::perform(const Pass& pass, const Bind& step) {
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Extend& step) {
-  const auto extended =
-      pass.cloud(Priority::kHeartbeat).extend(step.id, pass.wanted().spec.keep_alive.timeout, {});
-  parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    if (extended) memory.extended = step.id;
-    // It may have been paused or have gone: what was seen before counts no more.
-    if (!extended && extended.error().code == base::ErrorCode::kNotFound)
-      outdate(memory, parts_.clock.now());
+  return do_or_begin(pass, "Extend", [this, pass, step](std::stop_token stop) {
+    const auto extended = pass.cloud(Priority::kHeartbeat)
+                              .extend(step.id, pass.wanted().spec.keep_alive.timeout, stop);
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      if (extended) memory.extended = step.id;
+      // It may have been paused or have gone: what was seen before counts no more.
+      if (!extended && extended.error().code == base::ErrorCode::kNotFound)
+        outdate(memory, parts_.clock.now());
+    });
+    return outcome_of(extended);
   });
-  return outcome_of(extended);
 }
 
 // ---- Inside the sandbox ----------------------------------------------------------------------
@@ -323,7 +379,8 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
     if (!health && (step.replace || health.error().code != base::ErrorCode::kDenied))
       hold_back(pass.wanted(), "Prepare", health.error());
   };
-  return begin(pass, "Prepare", false, work, can_wait);
+  return begin(pass, "Prepare", false, work,
+               can_wait ? Operation::Line::kPatient : Operation::Line::kCommon);
 }
 
 // Whoever gets no turn, or finds no thread free, comes again: nothing is wrong with the sandbox.
@@ -344,7 +401,7 @@ Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
     });
   };
   Outcome outcome;
-  if (turn) outcome = begin(pass, "AskExecutor", false, ask, true);
+  if (turn) outcome = begin(pass, "AskExecutor", false, ask, Operation::Line::kPatient);
   if (outcome.begun) return outcome;
   parts_.memories.update(pass.uid(), [&](Memory& memory) {
     memory.executor.ask_at = rounds_.put_off(parts_.clock.now());
@@ -390,12 +447,13 @@ Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
     const auto paused = pass.cloud(Priority::kPause).pause(step.id, stop);
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       outdate(memory, parts_.clock.now());
-      memory.quiesced = memory.executor.health.quiesced = quiesced && !paused;
-      if (paused) memory.held = {};
+      memory.quiesced = memory.executor.health.quiesced = quiesced;
       if (paused) memory.executor = {};
       if (!paused && !quiesced) memory.executor.ask_at = memory.changed;  // It did not hear us.
     });
-    if (!paused) hold_back(pass.wanted(), "Pause", paused.error());
+    if (!paused) return hold_back(pass.wanted(), "Pause", paused.error());
+    await_effect(pass.wanted(), "Pause",
+                 "the provider said that it had paused it, and it is still running");
   });
 }
 
@@ -414,23 +472,32 @@ Outcome Reconciler::perform(const Pass& pass, const Connect& step) {
       memory.told.clear();
       memory.judged.clear();
       memory.rolled_back = memory.rolled_back || step.rolled_back;
-      if (connected) memory.held = {};
       if (connected) memory.handle = connected->handle;
     });
-    if (!connected) hold_back(pass.wanted(), "Connect", connected.error());
+    if (!connected) return hold_back(pass.wanted(), "Connect", connected.error());
+    await_effect(pass.wanted(), "Connect",
+                 "the provider said that it had resumed it, and it is still paused");
   });
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
   parts_.heartbeats.drop(pass.uid());
-  const auto killed = pass.cloud(Priority::kDelete).kill(step.id, {});
-  if (!killed) return failed(killed.error());
-  parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    memory.shown.merge(std::set(pass.seen.memory.shown));  // What the last poll showed, too.
-    outdate(memory, parts_.clock.now());
-    memory.killed[step.id] = memory.changed;
-  });
-  return {};
+  const auto work = [this, pass, step](std::stop_token stop) {
+    // While it stood in line the policy may have been edited: then the next pass decides.
+    const auto now = parts_.store.find_sandbox(pass.wanted().metadata.key);
+    if (!now || now->metadata.uid != pass.uid() ||
+        now->metadata.generation != pass.wanted().metadata.generation)
+      return;
+    const auto killed = pass.cloud(Priority::kDelete).kill(step.id, stop);
+    if (!killed) return hold_back(pass.wanted(), "Kill", killed.error());
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.shown.merge(std::set(pass.seen.memory.shown));  // What the last poll showed, too.
+      outdate(memory, parts_.clock.now());
+      memory.killed[step.id] = memory.changed;
+      memory.held = {};
+    });
+  };
+  return begin(pass, "Kill", false, work, Operation::Line::kBounded);
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Release& step) {
@@ -444,10 +511,13 @@ Outcome Reconciler::perform(const Pass& pass, const Release& step) {
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Leave& step) {
-  parts_.heartbeats.drain(pass.uid());
-  const auto extended = pass.cloud(Priority::kDelete).extend(step.id, kLeaveLease, {});
-  if (extended) parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.left = step.id; });
-  return outcome_of(extended);
+  return do_or_begin(pass, "Leave", [this, pass, step](std::stop_token stop) {
+    parts_.heartbeats.drain(pass.uid());
+    const auto extended = pass.cloud(Priority::kDelete).extend(step.id, kLeaveLease, stop);
+    if (extended)
+      parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.left = step.id; });
+    return outcome_of(extended);
+  });
 }
 
 Outcome Reconciler::perform(const Pass& pass, const RemoveFinalizer&) {

@@ -27,6 +27,12 @@ std::function<double()> any_chance() {
   };
 }
 
+void forget_open_step(Memory& memory) {
+  if (!memory.held.open) return;
+  if (memory.held.step == "Pause") memory.quiesced = false;
+  memory.held = {};
+}
+
 }  // namespace
 
 Reconciler::Reconciler(Parts parts, RoundsOptions rounds)
@@ -64,6 +70,10 @@ Reconciler::Pass Reconciler::observe(const api::Sandbox& wanted) {
     seen.provider_reason = session.error().reason;
   }
   seen.actual = actual_of(seen);
+  if (came_true(seen)) {
+    forget_open_step(seen.memory);
+    parts_.memories.update(wanted.metadata.uid, forget_open_step);
+  }
   return pass;
 }
 

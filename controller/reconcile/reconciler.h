@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "controller/operations/operations.h"
@@ -52,6 +53,7 @@ struct Parts {
   const Mandate& mandate;
   const base::Clock& clock;
   Observer& observer;
+  std::size_t asking_max = 4;  // Of the workers, for their provider's answer to a short call.
 };
 
 // Brings one Sandbox a step closer to what it should be: observe, decide, act, report, publish.
@@ -72,6 +74,7 @@ class Reconciler {
   void remember(const Pass& pass, const Action& action, const Outcome& outcome);
 
   Outcome perform(const Pass& pass, const Look& step);
+  Outcome look(const Pass& pass, const Look& step, std::stop_token stop);
   Outcome perform(const Pass& pass, const RecordIntent& step);
   Outcome perform(const Pass& pass, const CountRefusal& step);
   Outcome perform(const Pass& pass, const Create& step);
@@ -96,7 +99,10 @@ class Reconciler {
   Outcome perform(const Pass& pass, const Wait& step);
 
   Outcome begin(const Pass& pass, std::string name, bool finishes,
-                std::function<void(std::stop_token)> work, bool can_wait = false);
+                std::function<void(std::stop_token)> work,
+                Operation::Line line = Operation::Line::kCommon);
+  Outcome do_or_begin(const Pass& pass, const std::string& name,
+                      const std::function<Outcome(std::stop_token)>& work);
   Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
                          bool finalizer);
   base::Result<e2b::NewSandbox> new_sandbox(const api::Sandbox& wanted, const Session& session,
@@ -105,8 +111,10 @@ class Reconciler {
                               std::stop_token stop);
   void hold_back(const api::Sandbox& wanted, std::string_view step, const base::Error& error,
                  std::optional<e2b::CreateFailure::Kind> kind = {});
+  void await_effect(const api::Sandbox& wanted, std::string_view step, std::string otherwise);
 
   const Parts parts_;
+  std::atomic<std::size_t> asking_ = 0;  // Workers that wait for a provider.
   WayIn way_in_;
   Rounds rounds_;
 };

@@ -58,6 +58,8 @@ Story of_operation(const std::string& name) {
   if (name == "Pause") return under_way("Pausing", reason::kPausing, "the provider is pausing it");
   if (name == "Connect")
     return under_way("Resuming", reason::kResuming, "the provider is resuming it");
+  if (name == "Kill")
+    return under_way("Terminating", reason::kTerminating, "the provider is ending it");
   return under_way("Preparing", reason::kPreparing, "the executor is being started");
 }
 
@@ -70,6 +72,8 @@ Story of_preparation(const Observation& seen) {
 std::string_view state_of(const Wait& wait, const Observation& seen) {
   if (seen.wanted.deleting()) return "Deleting";
   if (wait.reason == reason::kLost) return "Lost";
+  if (wait.reason == reason::kNoEffect)
+    return seen.memory.held.step == "Pause" ? "Pausing" : "Resuming";
   if (seen.wanted.status.ended_by != api::EndedBy::kNobody) return "Terminating";
   if (wait.stalled) return "Stalled";
   if (seen.wanted.status.sandbox_id.empty()) return "Pending";
@@ -79,6 +83,46 @@ std::string_view state_of(const Wait& wait, const Observation& seen) {
 std::string text_of_slow(const Progress& slow) {
   return slow.step + " takes longer than " +
          std::to_string(std::chrono::duration_cast<base::Seconds>(kSlowStep).count()) + " s";
+}
+
+// It was done before, as it is wanted now, and in vain.
+bool is_repeated(const Observation& seen, std::string_view step) {
+  const HeldBack& held = seen.memory.held;
+  return held.failures > 0 && held.step == step &&
+         held.generation == seen.wanted.metadata.generation &&
+         held.deleting == seen.wanted.deleting();
+}
+
+bool says(const Observation& seen, std::string_view why) {
+  const auto* ready = api::find_condition(seen.wanted.status, condition::kReady);
+  return ready != nullptr && ready->reason == why;
+}
+
+Story of_waiting(const Wait& wait, const Observation& seen) {
+  Story story{.state = state_of(wait, seen), .reason = wait.reason, .message = wait.why};
+  story.stalled = wait.stalled;
+  story.reconciling = !wait.stalled;
+  if (wait.reason == reason::kCredentialsRejected)
+    story.message = "the provider refuses its API key: " + wait.why;
+  const bool silent =
+      wait.reason == reason::kUnknown || wait.reason == reason::kProviderUnavailable;
+  if (silent && !seen.wanted.status.sandbox_id.empty()) story.ready = "Unknown";
+  return story;
+}
+
+// One more try is no news before its end.
+Story of_repetition(const Observation& seen) {
+  const HeldBack& held = seen.memory.held;
+  Story story = of_waiting(Wait{held.reason, held.why.message}, seen);
+  story.reason = held.reason;
+  return story;
+}
+
+Story of_kill(const Observation& seen) {
+  if (is_repeated(seen, "Kill")) return of_repetition(seen);
+  Story story = of_operation("Kill");
+  if (seen.wanted.deleting()) story.state = "Deleting", story.reason = reason::kDeleting;
+  return story;
 }
 
 // An Operation that is under way: what it does, and at which step it lingers.
@@ -106,22 +150,18 @@ bool is_looked_at_again(const Observation& seen) {
 Story of_wait(const Wait& wait, const Observation& seen) {
   if (is_looked_at_again(seen) && !seen.wanted.deleting()) return kept(seen);
   if (is_asked_again(seen)) return kept(seen);
+  if (seen.operation && says(seen, reason::kNoEffect) && is_repeated(seen, *seen.operation))
+    return of_repetition(seen);
+  if (seen.operation == "Kill") return of_kill(seen);
   if (seen.operation && !seen.wanted.deleting()) return of_running(seen);
   if (seen.operation)
     return under_way("Deleting", reason::kDeleting, "waiting for the end of " + *seen.operation);
-  Story story{.state = state_of(wait, seen), .reason = wait.reason, .message = wait.why};
-  story.stalled = wait.stalled;
-  story.reconciling = !wait.stalled;
-  if (wait.reason == reason::kCredentialsRejected)
-    story.message = "the provider refuses its API key: " + wait.why;
-  const bool silent =
-      wait.reason == reason::kUnknown || wait.reason == reason::kProviderUnavailable;
-  if (silent && !seen.wanted.status.sandbox_id.empty()) story.ready = "Unknown";
-  return story;
+  return of_waiting(wait, seen);
 }
 
 Story story_of(const Observation& seen, const Action& action) {
   if (const auto* wait = std::get_if<Wait>(&action)) return of_wait(*wait, seen);
+  if (std::holds_alternative<Kill>(action)) return of_kill(seen);
   if (seen.wanted.deleting()) {
     const bool releases =
         std::holds_alternative<Release>(action) || std::holds_alternative<Leave>(action);
@@ -147,9 +187,6 @@ Story story_of(const Observation& seen, const Action& action) {
           [&](const RecordTerminated&) {
             return Story{"Terminated", "False", reason_of(seen.wanted.status.ended_by),
                          "the sandbox was ended for good", false};
-          },
-          [&](const Kill&) {
-            return under_way("Terminating", reason::kTerminating, "the provider is ending it");
           },
           [&](const Prepare&) { return of_preparation(seen); },
           [&](const AskExecutor&) { return kept(seen); },
@@ -234,6 +271,8 @@ void add_notice(api::SandboxStatus& status, base::WallTime wall, const std::stri
 
 // What is under way before the first Ready is not worth a write of its own, unless it is slow.
 bool is_worth_telling(const Observation& seen) {
+  if (seen.operation == "Look")
+    return seen.wanted.deleting() && !api::find_condition(seen.wanted.status, condition::kDeleting);
   const bool on_the_way = seen.operation && seen.wanted.status.run == 0 && !seen.wanted.deleting();
   return !is_asked_again(seen) && (!on_the_way || slow_step(seen));
 }
@@ -311,6 +350,7 @@ kube::Requeue when_next(const Observation& seen, const Action& action, const Out
 std::optional<api::Event> event_of(const Observation& seen, const Action& action,
                                    const Outcome& outcome) {
   const std::string name(name_of(action));
+  const bool again = is_repeated(seen, name);
   if (outcome.error) return api::Event{"Warning", name + "Failed", name, outcome.error->message};
   const auto normal = [&](std::string why, std::string note) {
     return api::Event{"Normal", std::move(why), name, std::move(note)};
@@ -332,13 +372,17 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
             return Event(api::Event{"Warning", "ProcessesLost", name, step.notice});
           },
           [&](const Connect& step) {
+            if (again) return Event();
             if (seen.wanted.status.paused_by == api::PausedBy::kNobody)
               return Event(api::Event{"Warning", "PausedUnderUs", name,
                                       step.id + " was paused by another hand; resuming it"});
             return Event(normal("Resuming", step.id));
           },
-          [&](const Pause& step) { return Event(normal("Pausing", step.id)); },
-          [&](const Kill& step) { return Event(normal("Killed", "E2B sandbox " + step.id)); },
+          [&](const Pause& step) { return again ? Event() : Event(normal("Pausing", step.id)); },
+          [&](const Kill& step) {
+            if (again || seen.memory.killed.contains(step.id)) return Event();
+            return Event(normal("Killing", "E2B sandbox " + step.id));
+          },
           [&](const Release& step) { return Event(normal("Released", "E2B sandbox " + step.id)); },
           [&](const RecordEnding& step) {
             return Event(normal("Ending", std::string(reason_of(step.by))));
@@ -346,7 +390,9 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
           [&](const Wait& step) {
             if (const auto slow = slow_step(seen); slow && !slow->told)
               return Event(api::Event{"Warning", "SlowStep", *seen.operation, text_of_slow(*slow)});
-            const bool news = step.stalled && seen.wanted.status.state != state_of(step, seen);
+            const bool in_vain = step.reason == reason::kNoEffect && !says(seen, step.reason);
+            const bool news =
+                in_vain || (step.stalled && seen.wanted.status.state != state_of(step, seen));
             if (!news) return Event();
             return Event(api::Event{"Warning", step.reason, name, step.why});
           },

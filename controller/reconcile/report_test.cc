@@ -61,6 +61,25 @@ Observation paused_by_user() {
   seen.wanted.status.paused_by = api::PausedBy::kUser;
   return seen;
 }
+Observation killed_before(Observation seen) {
+  seen.memory.killed["sb-1"] = kNow;
+  return seen;
+}
+Observation in_vain(Observation seen, const char* step, const char* reason = "NoEffect") {
+  seen.memory.held = {.failures = 1,
+                      .step = step,
+                      .reason = reason,
+                      .why = {base::ErrorCode::kUnavailable, "why"},
+                      .generation = seen.wanted.metadata.generation,
+                      .deleting = seen.wanted.deleting()};
+  return seen;
+}
+// What had no effect is on record.
+Observation told(Observation seen) {
+  api::set_condition(seen.wanted.status.conditions,
+                     {.type = "Ready", .status = "False", .reason = "NoEffect"});
+  return seen;
+}
 Wait wait_for(std::string_view reason, bool stalled = false) {
   return {std::string(reason), "why", stalled ? 0ms : 2'000ms, stalled};
 }
@@ -92,7 +111,18 @@ const Case kCases[] = {
      Connect{"sb-1"}, "Resuming", "False", "Resuming", Writes::kNo,
      normal("Resuming", "Connect", "sb-1")},
     {"kill", ended(), Kill{"sb-1"}, "Terminating", "False", "Terminating", Writes::kStatus,
-     normal("Killed", "Kill", "E2B sandbox sb-1")},
+     normal("Killing", "Kill", "E2B sandbox sb-1")},
+
+    {"kill_while_deleting", deleting(ready()), Kill{"sb-1"}, "Deleting", "False", "Deleting",
+     Writes::kStatus, normal("Killing", "Kill", "E2B sandbox sb-1")},
+    {"kill_again", killed_before(ended()), Kill{"sb-1"}, "Terminating", "False", "Terminating",
+     Writes::kStatus},
+    {"kill_again_after_a_failure", in_vain(ended(), "Kill", "ProviderUnavailable"), Kill{"sb-1"},
+     "Terminating", "Unknown", "ProviderUnavailable", Writes::kStatus},
+    {"pause_again", in_vain(paused_by_user(), "Pause"), Pause{"sb-1"}, "Pausing", "False",
+     "Pausing"},
+    {"connect_again", in_vain(ready(), "Connect"), Connect{"sb-1"}, "Resuming", "False",
+     "Resuming"},
 
     // Records.
     {"a_new_incarnation", ready(), RecordIncarnation{2, "processes are gone"}, "Preparing", "False",
@@ -186,6 +216,55 @@ const Case kCases[] = {
     {"for_a_step_that_is_slow", slow(busy(bound(), "Prepare"), 10s), Wait{}, "Preparing", "False",
      "Preparing", Writes::kStatus,
      warning("SlowStep", "Prepare", "sending the executor takes longer than 10 s"), 2'000ms},
+    {"for_a_look",
+     busy(ready(), "Look"),
+     Wait{},
+     "Preparing",
+     "False",
+     "Preparing",
+     Writes::kNo,
+     {},
+     2'000ms},
+    {"for_a_kill",
+     busy(ended(), "Kill"),
+     Wait{},
+     "Terminating",
+     "False",
+     "Terminating",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_a_kill_while_deleting",
+     busy(deleting(ready()), "Kill"),
+     Wait{},
+     "Deleting",
+     "False",
+     "Deleting",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"after_a_pause_in_vain", in_vain(paused_by_user(), "Pause"), wait_for(reason::kNoEffect),
+     "Pausing", "False", "NoEffect", Writes::kStatus, warning("NoEffect", "Wait", "why"), 2'000ms},
+    {"after_more_pauses_in_vain",
+     told(in_vain(paused_by_user(), "Pause")),
+     wait_for(reason::kNoEffect),
+     "Pausing",
+     "False",
+     "NoEffect",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"for_one_more_pause",
+     busy(told(in_vain(paused_by_user(), "Pause")), "Pause"),
+     Wait{},
+     "Pausing",
+     "False",
+     "NoEffect",
+     Writes::kStatus,
+     {},
+     2'000ms},
+    {"after_a_resume_in_vain", in_vain(ready(), "Connect"), wait_for(reason::kNoEffect), "Resuming",
+     "False", "NoEffect", Writes::kStatus, warning("NoEffect", "Wait", "why"), 2'000ms},
     {"for_the_executors_answer",
      busy(ready(), "AskExecutor"),
      Wait{},

@@ -165,23 +165,34 @@ const Dimension kExecutors = {
        see_executor(seen, ExecutorView::Kind::kAnswering, 1);
        seen.memory.executor.ask_at = scene::kNow;
      }}};
-const Dimension kTroubles = {{"calm", [](Observation&) {}},
-                             {"busy", [](Observation& seen) { seen.operation = "Create"; }},
-                             {"no_provider",
-                              [](Observation& seen) {
-                                seen.provider.reset();
-                                seen.provider_problem =
-                                    base::Error{base::ErrorCode::kNotFound, "gone"};
-                                seen.provider_reason = "ProviderNotFound";
-                              }},
-                             {"held", [](Observation& seen) {
-                                seen.memory.held = {.failures = 2,
-                                                    .step = "Kill",
-                                                    .until = scene::kNow + 10s,
-                                                    .reason = "ProviderUnavailable",
-                                                    .generation = 1,
-                                                    .deleting = seen.wanted.deleting()};
-                              }}};
+const Dimension kTroubles = {
+    {"calm", [](Observation&) {}},
+    {"busy", [](Observation& seen) { seen.operation = "Create"; }},
+    {"no_provider",
+     [](Observation& seen) {
+       seen.provider.reset();
+       seen.provider_problem = base::Error{base::ErrorCode::kNotFound, "gone"};
+       seen.provider_reason = "ProviderNotFound";
+     }},
+    {"said_done",
+     [](Observation& seen) {
+       const bool paused = seen.wanted.spec.desired_state == DesiredState::kPaused;
+       seen.memory.held = {.failures = 1,
+                           .step = paused ? "Pause" : "Connect",
+                           .until = scene::kNow + 10s,
+                           .reason = "NoEffect",
+                           .generation = 1,
+                           .deleting = seen.wanted.deleting(),
+                           .open = true};
+     }},
+    {"held", [](Observation& seen) {
+       seen.memory.held = {.failures = 2,
+                           .step = "Kill",
+                           .until = scene::kNow + 10s,
+                           .reason = "ProviderUnavailable",
+                           .generation = 1,
+                           .deleting = seen.wanted.deleting()};
+     }}};
 
 // What must hold of the step that is picked, whatever was seen; the name of what does not.
 struct Rule {
@@ -306,7 +317,9 @@ const Rule kRules[] = {
      }},
     {"a step that failed is held back",
      [](const Observation& seen, const Action& action, const Report&) {
-       return seen.memory.held.failures == 0 || !mutates(action) || is<Resumed>(action);
+       const HeldBack& held = seen.memory.held;
+       const bool other = held.open && held.step != name_of(action);
+       return held.failures == 0 || other || !mutates(action) || is<Resumed>(action);
      }},
     {"a terminated one stays as it is",
      [](const Observation& seen, const Action& action, const Report&) {

@@ -57,6 +57,8 @@ inline constexpr std::string_view kExecutorNotAnswering =
     "ExecutorNotAnswering";  // It was started, and is silent.
 inline constexpr std::string_view kExecutorGone =
     "ExecutorGone";  // It no longer ran inside, and is being started anew.
+inline constexpr std::string_view kNoEffect =
+    "NoEffect";  // The provider said that it had paused or resumed it, and a look shows otherwise.
 inline constexpr std::string_view kLost = "Lost";        // The provider says it no longer exists.
 inline constexpr std::string_view kUnknown = "Unknown";  // We could not learn how it stands.
 

@@ -310,6 +310,8 @@ Result<PauseAnswer> FakeCloud::pause(const std::string& id, std::stop_token stop
   if (stop.stop_requested()) return cancelled();
   return call<Outcome>({Operation::kPause, id, [this, id] { return sandboxes_.pause(id); },
                         [this, id](const Fault& fault) -> std::optional<Outcome> {
+                          if (fault.kind == Fault::Kind::kKept)
+                            return Outcome(PauseAnswer::kPaused);
                           if (fault.kind != Fault::Kind::kRolledBack)
                             return falsely_not_found<Outcome>(id, fault);
                           sandboxes_.lose_run(id);
@@ -323,7 +325,10 @@ Result<Connected> FakeCloud::connect(const std::string& id, base::Seconds timeou
   if (stop.stop_requested()) return cancelled();
   return call<Outcome>(
       {Operation::kConnect, id, [this, id, timeout] { return sandboxes_.connect(id, timeout); },
-       [id](const Fault& fault) { return falsely_not_found<Outcome>(id, fault); }});
+       [this, id](const Fault& fault) -> std::optional<Outcome> {
+         if (fault.kind != Fault::Kind::kKept) return falsely_not_found<Outcome>(id, fault);
+         return Outcome(Connected{sandboxes_.truth_of(id).value_or(Handle{.id = id}), true});
+       }});
 }
 
 Result<Done> FakeCloud::extend(const std::string& id, base::Seconds timeout, std::stop_token stop) {

@@ -27,7 +27,7 @@ struct Fault {
     kFalseAbsent,  // Get, handle, kill, pause, connect, extend: 404 although it is there. List:
                    // empty.
     kRolledBack,   // Pause: 500, the run is lost; the older snapshot is left, or nothing.
-    kKept,         // Kill: 204, and it lives on.
+    kKept,         // Kill, pause, connect: a success, and it stays as it was.
     kWrongFilter,  // List: the provider ignores the filter.
   };
   Kind kind;
