@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "libs/kube/testing/fake_server.h"
 
 namespace controller {
@@ -28,26 +30,49 @@ struct Asked {
   Json body;
 };
 
-Asked<base::Result<Caller>> identified(const Answers& answers) {
+// Asks by `ask` of a reviewer whose API server answers so.
+template <typename Ask>
+auto asked_of(const Answers& answers, const Ask& ask) {
   kube::FakeServer server(
       [&](const net::Request&) { return net::answer(answers.status, answers.review.dump()); });
   ClusterReviewer reviewer(server.client());
-  auto result = reviewer.identify("c4n4ry", {});
+  auto result = ask(reviewer);
   const auto asked = server.transport().requests().back();
-  return {std::move(result), asked.url, Json::parse(asked.body)};
+  return Asked<decltype(result)>{std::move(result), asked.url, Json::parse(asked.body)};
+}
+
+Asked<base::Result<Caller>> identified(const Answers& answers) {
+  return asked_of(answers,
+                  [](ClusterReviewer& reviewer) { return reviewer.identify("c4n4ry", {}); });
 }
 
 Asked<base::Result<base::Done>> allowed(const Answers& answers) {
-  kube::FakeServer server(
-      [&](const net::Request&) { return net::answer(answers.status, answers.review.dump()); });
-  ClusterReviewer reviewer(server.client());
-  auto result = reviewer.allow({.name = "system:serviceaccount:team-a:harness",
-                                .uid = "u1",
-                                .groups = {"g1", "g2"},
-                                .extra = {{"pod", {"p"}}}},
-                               kBox, {});
-  const auto asked = server.transport().requests().back();
-  return {std::move(result), asked.url, Json::parse(asked.body)};
+  return asked_of(answers, [](ClusterReviewer& reviewer) {
+    return reviewer.allow({.name = "system:serviceaccount:team-a:harness",
+                           .uid = "u1",
+                           .groups = {"g1", "g2"},
+                           .extra = {{"pod", {"p"}}}},
+                          kBox, {});
+  });
+}
+
+// What the API server answers, and what comes of it.
+struct Refusal {
+  const char* name;
+  Answers answers;
+  ErrorCode code;
+  const char* message;
+};
+
+template <typename Review>
+void expect_refusals(const std::vector<Refusal>& refusals, const Review& review) {
+  for (const Refusal& each : refusals) {
+    const auto asked = review(each.answers);
+    ASSERT_FALSE(asked.result) << each.name;
+    EXPECT_EQ(asked.result.error().code, each.code) << each.name;
+    EXPECT_THAT(asked.result.error().message, HasSubstr(each.message)) << each.name;
+    EXPECT_THAT(asked.result.error().message, Not(HasSubstr("c4n4ry"))) << each.name;
+  }
 }
 
 Json token_review(Json status) { return {{"kind", "TokenReview"}, {"status", std::move(status)}}; }
@@ -71,42 +96,32 @@ TEST(Reviewer, AsksWhoATokenIsForOurAudience) {
 
 TEST(Reviewer, BelievesNoTokenThatIsNotMeantForUs) {
   const Json user = {{"username", "harness"}};
-  const struct {
-    const char* name;
-    Answers answers;
-    ErrorCode code;
-    const char* message;
-  } cases[] = {
-      {"not valid",
-       {201, token_review({{"error", "c4n4ry is expired"}})},
-       ErrorCode::kDenied,
-       "is not valid for the audience sandfleet.dev/attach"},
-      {"no audience",
-       {201, token_review({{"authenticated", true}, {"user", user}})},
-       ErrorCode::kDenied,
-       "not meant for the audience"},
-      {"another audience",
-       {201, token_review({{"authenticated", true}, {"audiences", {"api"}}, {"user", user}})},
-       ErrorCode::kDenied,
-       "not meant for the audience"},
-      {"no name",
-       {201, token_review({{"authenticated", true}, {"audiences", {kAttachAudience}}})},
-       ErrorCode::kUnavailable,
-       "named no user"},
-      {"no status", {201, Json::object()}, ErrorCode::kDenied, "is not valid"},
-      {"we may not ask",
-       {403, {{"kind", "Status"}, {"reason", "Forbidden"}, {"message", "no"}}},
-       ErrorCode::kUnavailable,
-       "the controller may not ask the API server"},
-      {"it is away", {503, Json::object()}, ErrorCode::kUnavailable, "503"},
-  };
-  for (const auto& each : cases) {
-    const auto asked = identified(each.answers);
-    ASSERT_FALSE(asked.result) << each.name;
-    EXPECT_EQ(asked.result.error().code, each.code) << each.name;
-    EXPECT_THAT(asked.result.error().message, HasSubstr(each.message)) << each.name;
-    EXPECT_THAT(asked.result.error().message, Not(HasSubstr("c4n4ry"))) << each.name;
-  }
+  expect_refusals(
+      {
+          {"not valid",
+           {201, token_review({{"error", "c4n4ry is expired"}})},
+           ErrorCode::kDenied,
+           "is not valid for the audience sandfleet.dev/attach"},
+          {"no audience",
+           {201, token_review({{"authenticated", true}, {"user", user}})},
+           ErrorCode::kDenied,
+           "not meant for the audience"},
+          {"another audience",
+           {201, token_review({{"authenticated", true}, {"audiences", {"api"}}, {"user", user}})},
+           ErrorCode::kDenied,
+           "not meant for the audience"},
+          {"no name",
+           {201, token_review({{"authenticated", true}, {"audiences", {kAttachAudience}}})},
+           ErrorCode::kUnavailable,
+           "named no user"},
+          {"no status", {201, Json::object()}, ErrorCode::kDenied, "is not valid"},
+          {"we may not ask",
+           {403, {{"kind", "Status"}, {"reason", "Forbidden"}, {"message", "no"}}},
+           ErrorCode::kUnavailable,
+           "the controller may not ask the API server"},
+          {"it is away", {503, Json::object()}, ErrorCode::kUnavailable, "503"},
+      },
+      identified);
 }
 
 TEST(Reviewer, AsksWhetherACallerMayAttach) {
@@ -122,33 +137,24 @@ TEST(Reviewer, AsksWhetherACallerMayAttach) {
 }
 
 TEST(Reviewer, TellsARefusalFromASilence) {
-  const struct {
-    const char* name;
-    Answers answers;
-    ErrorCode code;
-    const char* message;
-  } cases[] = {
-      {"refused",
-       {201, access_review({{"allowed", false}, {"reason", "no\nrole"}})},
-       ErrorCode::kDenied,
-       "may not create sandboxes/attach for team-a/box: no role"},
-      {"refused in spite of a failure",
-       {201, access_review({{"denied", true}, {"evaluationError", "x"}})},
-       ErrorCode::kDenied,
-       "may not create"},
-      {"an authorizer failed",
-       {201, access_review({{"evaluationError", "webhook away"}})},
-       ErrorCode::kUnavailable,
-       "could not decide: webhook away"},
-      {"no status", {201, Json::object()}, ErrorCode::kUnavailable, "no status"},
-      {"it is away", {500, Json::object()}, ErrorCode::kUnavailable, "500"},
-  };
-  for (const auto& each : cases) {
-    const auto asked = allowed(each.answers);
-    ASSERT_FALSE(asked.result) << each.name;
-    EXPECT_EQ(asked.result.error().code, each.code) << each.name;
-    EXPECT_THAT(asked.result.error().message, HasSubstr(each.message)) << each.name;
-  }
+  expect_refusals(
+      {
+          {"refused",
+           {201, access_review({{"allowed", false}, {"reason", "no\nrole"}})},
+           ErrorCode::kDenied,
+           "may not create sandboxes/attach for team-a/box: no role"},
+          {"refused in spite of a failure",
+           {201, access_review({{"denied", true}, {"evaluationError", "x"}})},
+           ErrorCode::kDenied,
+           "may not create"},
+          {"an authorizer failed",
+           {201, access_review({{"evaluationError", "webhook away"}})},
+           ErrorCode::kUnavailable,
+           "could not decide: webhook away"},
+          {"no status", {201, Json::object()}, ErrorCode::kUnavailable, "no status"},
+          {"it is away", {500, Json::object()}, ErrorCode::kUnavailable, "500"},
+      },
+      allowed);
 }
 
 }  // namespace
