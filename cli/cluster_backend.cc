@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/explain.h"
 #include "libs/base/strings.h"
+#include "libs/kube/explain.h"
 #include "libs/kube/recorded_event.h"
 
 namespace cli {
@@ -63,8 +63,7 @@ ClusterBackend::ClusterBackend(kube::Client& client, const base::Clock& clock,
 // ---- Reading ---------------------------------------------------------------------------------
 
 Error ClusterBackend::explained(const kube::Refusal& refusal) {
-  if (!is_unserved(refusal)) return explain(refusal, client_.config());
-  return explain_unserved(refusal, client_.config(), client_.fetch("/apis"));
+  return kube::explained(refusal, client_);
 }
 
 Result<std::vector<Json>> ClusterBackend::list(const kube::Resource& resource,
@@ -212,7 +211,7 @@ Result<Json> ClusterBackend::put(const ClusterManifest& manifest, const ClusterD
   if (!applied && conflicts_only_with(kFieldManager, applied.error()))
     applied = take_back(document, options);
   if (applied) return *std::move(applied);
-  if (is_unserved(applied.error())) return explained(applied.error());
+  if (kube::is_unserved(applied.error())) return explained(applied.error());
   return explain_apply(applied.error(), manifest, document, client_.config());
 }
 

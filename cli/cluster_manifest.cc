@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <regex>
 
-#include "cli/explain.h"
 #include "libs/base/strings.h"
+#include "libs/kube/explain.h"
 #include "libs/manifests/reading.h"
 #include "libs/manifests/rules.h"
 
@@ -162,8 +162,9 @@ class Telling {
   std::vector<yaml::Problem> violations(const kube::Refusal& refusal) const {
     if (!manifest_.doubts.empty()) return manifest_.doubts;
     if (const std::string field = unknown_field(refusal); !field.empty())
-      return {problem(field, "is not known to this cluster",
-                      std::string("its definitions are older than this program: ") + kInstall)};
+      return {
+          problem(field, "is not known to this cluster",
+                  std::string("its definitions are older than this program: ") + kube::kInstall)};
     std::vector<yaml::Problem> all;
     for (const auto& cause : refusal.causes) {
       const auto* rule = rule_in(cause.message);
@@ -222,7 +223,7 @@ Error explain_apply(const kube::Refusal& refusal, const ClusterManifest& manifes
     return error(ErrorCode::kNotFound, "there is no namespace \"", document.key.space,
                  "\"; create it (kubectl create namespace ", document.key.space,
                  "), or name another with -n");
-  return explain(refusal, config);
+  return kube::explain(refusal, config);
 }
 
 bool conflicts_only_with(const std::string& manager, const kube::Refusal& refusal) {

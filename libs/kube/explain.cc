@@ -1,21 +1,21 @@
-#include "cli/explain.h"
+#include "libs/kube/explain.h"
 
 #include <algorithm>
 #include <regex>
 
 #include "libs/base/strings.h"
+#include "libs/kube/right.h"
 
-namespace cli {
+namespace kube {
 
 using base::Error;
 using base::error;
 using base::ErrorCode;
 using base::Json;
-using kube::Reason;
 
 namespace {
 
-Error with_cure(const kube::Refusal& refusal, const std::string& cure) {
+Error with_cure(const Refusal& refusal, const std::string& cure) {
   return {refusal.code, refusal.message + "; " + cure, refusal.retry_after};
 }
 
@@ -23,24 +23,24 @@ Error with_cure(const kube::Refusal& refusal, const std::string& cure) {
 // "sandfleet.dev" in the namespace "team".
 std::string missing_right(const std::string& message) {
   static const std::regex kWords(
-      R"~(cannot ([a-z]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?)~");
+      R"~(cannot ([a-z]+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]+)")?)~");
   std::smatch words;
   if (!std::regex_search(message, words, kWords))
     return "ask whoever rules the cluster for that right";
-  const std::string verb = words[1], space = words[4];
-  const std::string resource =
-      words[2].str() + (words[3].length() > 0 ? "." + words[3].str() : std::string());
-  return "the right to " + verb + " " + resource +
-         (space.empty() ? " in the whole cluster" : " in namespace " + space) +
-         " is missing: ask for a role that has it, and see with 'kubectl auth can-i " + verb + " " +
-         resource + (space.empty() ? " --all-namespaces'" : " -n " + space + "'");
+  const Right right{.verb = words[1],
+                    .group = words[4],
+                    .resource = words[2],
+                    .subresource = words[3],
+                    .space = words[5]};
+  return "the right to " + to_text(right) +
+         " is missing: ask for a role that has it, and see with '" + can_i(right) + "'";
 }
 
-bool says(const kube::Refusal& refusal, std::string_view words) {
+bool says(const Refusal& refusal, std::string_view words) {
   return refusal.message.find(words) != std::string::npos;
 }
 
-std::string cure_of(const kube::Refusal& refusal, const kube::Config& config) {
+std::string cure_of(const Refusal& refusal, const Config& config) {
   switch (refusal.reason) {
     case Reason::kNoAnswer:
       // Nobody was asked: who we are could not be told, and that says itself what to do.
@@ -68,7 +68,7 @@ std::string cure_of(const kube::Refusal& refusal, const kube::Config& config) {
 }
 
 std::vector<std::string> versions_of(const Json& groups) {
-  const std::string group = kube::kSandboxes.group;
+  const std::string group = kSandboxes.group;
   std::vector<std::string> versions;
   for (const Json& each : groups["groups"]) {
     if (base::text_at(each, "name") != group) continue;
@@ -81,24 +81,23 @@ std::vector<std::string> versions_of(const Json& groups) {
 
 }  // namespace
 
-Error explain(const kube::Refusal& refusal, const kube::Config& config) {
+Error explain(const Refusal& refusal, const Config& config) {
   const std::string cure = cure_of(refusal, config);
   return cure.empty() ? Error(refusal) : with_cure(refusal, cure);
 }
 
-bool is_unserved(const kube::Refusal& refusal) {
+bool is_unserved(const Refusal& refusal) {
   return refusal.status == 404 && refusal.reason != Reason::kNotFound;
 }
 
-Error explain_unserved(const kube::Refusal& refusal, const kube::Config& config,
-                       const kube::Answer<Json>& groups) {
+Error explain_unserved(const Refusal& refusal, const Config& config, const Answer<Json>& groups) {
   if (!groups && groups.error().reason == Reason::kNoAnswer) return explain(groups.error(), config);
   if (!groups || !base::array_at(*groups, "groups"))
     return error(ErrorCode::kUnavailable, config.cluster.server,
                  " answers, but it is no Kubernetes API server; correct the server in ",
                  config.source);
   const auto versions = versions_of(*groups);
-  const std::string ours = kube::kSandboxes.version;
+  const std::string ours = kSandboxes.version;
   if (versions.empty())
     return error(ErrorCode::kUnavailable, "the cluster at ", config.cluster.server,
                  " has no definition of Sandbox (sandfleet.dev); ", kInstall);
@@ -110,4 +109,9 @@ Error explain_unserved(const kube::Refusal& refusal, const kube::Config& config,
                ": the cluster has only some of the definitions of sandfleet.dev; ", kInstall);
 }
 
-}  // namespace cli
+Error explained(const Refusal& refusal, Client& client) {
+  if (!is_unserved(refusal)) return explain(refusal, client.config());
+  return explain_unserved(refusal, client.config(), client.fetch("/apis"));
+}
+
+}  // namespace kube
