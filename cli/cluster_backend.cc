@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "libs/api/annotations.h"
 #include "libs/base/strings.h"
+#include "libs/base/time.h"
 #include "libs/kube/explain.h"
 #include "libs/kube/recorded_event.h"
 
@@ -190,6 +192,17 @@ Result<Asked> ClusterBackend::set_desired_state(const api::Sandbox& seen, api::D
   CHECK_OK(merge_spec(seen, {{"desiredState", to_word(state)}}));
   const auto& key = seen.metadata.key;
   return Asked{title("Sandbox", key) + " desiredState " + std::string(to_word(state)) + place(key)};
+}
+
+Result<Asked> ClusterBackend::request_look(const api::Sandbox& seen) {
+  const auto& key = seen.metadata.key;
+  const Json change = {
+      {"metadata",
+       {{"annotations",
+         {{std::string(api::kReconcileAnnotation), base::to_rfc3339(clock_.wall())}}}}}};
+  auto merged = client_.merge(kube::kSandboxes, key, change, {.uid = seen.metadata.uid});
+  if (!merged) return explained(merged.error());
+  return Asked{title("Sandbox", key) + " look requested" + place(key)};
 }
 
 // What pause or resume set under our name is nobody else's. The version keeps what others set

@@ -32,6 +32,7 @@ class ClusterBackend : public Backend {
   std::string idleness() override { return ""; }
   std::string origin(const api::Key&) override { return ""; }
   base::Result<Asked> set_desired_state(const api::Sandbox& seen, api::DesiredState state) override;
+  base::Result<Asked> request_look(const api::Sandbox& seen) override;
   base::Result<Asked> apply(const Manifest& manifest) override;
   base::Result<Asked> remove(const api::Sandbox& seen, const Removal& removal) override;
   base::Result<std::optional<std::string>> refusal(const std::string&) override {

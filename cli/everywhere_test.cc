@@ -7,6 +7,7 @@
 #include "cli/folder_backend.h"
 #include "cli/testing/fake_cluster.h"
 #include "cli/testing/run_line.h"
+#include "libs/api/annotations.h"
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
 #include "libs/base/testing/temporary_folder.h"
@@ -370,6 +371,24 @@ TEST_P(Everywhere, WaitingEndsWhenOnlyAChangeCanHelp) {
   controller = [&] { report("Stalled", "TemplateNotFound"); };
   EXPECT_EQ(type({"resume", "demo", "--wait"}), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr("is stalled: Stalled=True TemplateNotFound"));
+}
+
+TEST_P(Everywhere, ReconcileAsksForALook) {
+  const auto request = [&] {
+    return world_->sandbox(demo_)->metadata.annotations[std::string(api::kReconcileAnnotation)];
+  };
+  const api::SandboxSpec before = world_->sandbox(demo_)->spec;
+  EXPECT_EQ(type({"reconcile", "demo"}), kDone) << err_.str();
+  EXPECT_THAT(out_.str(), StartsWith("sandbox/demo look requested"));
+  const std::string first = request();
+  EXPECT_NE(first, "");
+  world_->clock().advance(base::Milliseconds(1));
+  EXPECT_EQ(type({"reconcile", "sandbox/demo"}), kDone) << err_.str();
+  EXPECT_NE(request(), first) << "each request is another";
+  EXPECT_EQ(world_->sandbox(demo_)->spec, before);
+  EXPECT_EQ(type({"reconcile", "demo", "nobody"}), kNotFound);
+  EXPECT_EQ(type({"reconcile"}), kUsage);
+  EXPECT_EQ(type({"reconcile", "sfp", "default"}), kUsage);
 }
 
 TEST_P(Everywhere, NamesAreNeededAndProvidersAreNotForThese) {

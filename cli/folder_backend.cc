@@ -118,6 +118,14 @@ Result<Asked> FolderBackend::set_desired_state(const api::Sandbox& seen, api::De
                source.file.string()};
 }
 
+Result<Asked> FolderBackend::request_look(const api::Sandbox& seen) {
+  const api::Key& key = seen.metadata.key;
+  TRY(auto request, manifests::write_request(state_, {.kind = manifests::Request::Kind::kReconcile,
+                                                      .key = key,
+                                                      .uid = seen.metadata.uid}));
+  return Asked{.what = title(key) + " look requested", .request = std::move(request)};
+}
+
 Result<Asked> FolderBackend::apply(const Manifest& manifest) {
   const auto& name = manifest.name;
   const auto& text = manifest.text;

@@ -26,6 +26,7 @@ class FolderBackend final : public Backend {
   std::string idleness() override;
   std::string origin(const api::Key& key) override;
   base::Result<Asked> set_desired_state(const api::Sandbox& seen, api::DesiredState state) override;
+  base::Result<Asked> request_look(const api::Sandbox& seen) override;
   base::Result<Asked> apply(const Manifest& manifest) override;
   base::Result<Asked> remove(const api::Sandbox& seen, const Removal& removal) override;
   base::Result<std::optional<std::string>> refusal(const std::string& request) override;

@@ -84,6 +84,8 @@ const std::vector<Verb>& verbs() {
       {.name = "terminate",
        .about = "Ask for Terminated: the sandbox is killed for good, the object stays.",
        .waits = true},
+      {.name = "reconcile",
+       .about = "Ask the controller to look now, also at what it has given up or waits with."},
       {.name = "delete",
        .about = "Delete the object; its sandbox follows its deletionPolicy.",
        .waits = true,

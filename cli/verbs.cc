@@ -334,6 +334,20 @@ int set_state(const Call& call, const std::string& verb, api::DesiredState state
   return worst;
 }
 
+int request_look(const Call& call) {
+  if (const auto wrong = check_names(call, "reconcile")) return *wrong;
+  for (const auto& name : call.words.names) {
+    const auto seen = call.backend.sandbox(call.key(name));
+    if (!seen) return fail(seen.error(), call.terminal.err);
+    if (!*seen) return fail(not_found(call, "Sandbox", name), call.terminal.err);
+    const auto asked = call.backend.request_look(**seen);
+    if (!asked) return fail(asked.error(), call.terminal.err);
+    call.terminal.out << asked->what << "\n" << std::flush;
+  }
+  hint(call);  // Who asks for a look wants to know that nobody is there to take it.
+  return kDone;
+}
+
 int remove(const Call& call) {
   if (const auto wrong = check_names(call, "delete")) return *wrong;
   Removal removal{.remove_manifest = call.options.remove_manifest};
@@ -413,6 +427,7 @@ int run(const Verb& verb, const Options& options, Backend& backend, const Termin
   if (verb.name == "pause") return set_state(call, "pause", api::DesiredState::kPaused);
   if (verb.name == "resume") return set_state(call, "resume", api::DesiredState::kRunning);
   if (verb.name == "terminate") return set_state(call, "terminate", api::DesiredState::kTerminated);
+  if (verb.name == "reconcile") return request_look(call);
   return remove(call);
 }
 

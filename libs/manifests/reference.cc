@@ -75,6 +75,12 @@ void add_kind(Kind kind, const char* scope, std::string& page) {
   page += "\n";
 }
 
+constexpr const char* kHowToRetry =
+    "What is `Stalled` is tried again when the resource, its provider or a credential changes, "
+    "and\n"
+    "at once for each `sandfleet reconcile NAME`, which sets the annotation\n"
+    "`sandfleet.dev/reconcile-requested-at` to the time.\n\n";
+
 }  // namespace
 
 std::string api_page() {
@@ -96,8 +102,9 @@ std::string conditions_page(std::string_view reasons) {
       rows += "| `" + (*found)[1].str() + "` | " + (*found)[2].str() + " |\n";
     return rows;
   };
-  return "# Conditions and reasons\n\n" + std::string(kHowToWrite) + "## Condition types\n\n" +
-         table(text.substr(0, split)) + "\n## Reasons\n\n" + table(text.substr(split)) + kNowhere;
+  return "# Conditions and reasons\n\n" + std::string(kHowToWrite) + kHowToRetry +
+         "## Condition types\n\n" + table(text.substr(0, split)) + "\n## Reasons\n\n" +
+         table(text.substr(split)) + kNowhere;
 }
 
 }  // namespace manifests
