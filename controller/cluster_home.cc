@@ -2,15 +2,19 @@
 
 #include <array>
 #include <map>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "controller/cluster/cluster_store.h"
+#include "controller/cluster/demands.h"
 #include "controller/cluster/provider_keys.h"
 #include "controller/cluster/shard_leases.h"
 #include "controller/home.h"
 #include "controller/metrics.h"
 #include "libs/base/crypto.h"
 #include "libs/base/log.h"
+#include "libs/base/rest.h"
 #include "libs/kube/write.h"
 #include "libs/net/cpprest/cpprest_transport.h"
 #include "libs/net/curl_transport.h"
@@ -21,6 +25,7 @@ namespace {
 constexpr base::Milliseconds kSyncPatience{60'000};  // A mirror of 100,000 objects takes some.
 constexpr base::Milliseconds kReadKeysEvery{15'000};
 constexpr base::Milliseconds kReviewPatience{10'000};  // Somebody waits for it.
+constexpr base::Milliseconds kLookAgain{1'000};
 
 std::string host_name() {
   std::array<char, 256> name = {};
@@ -30,7 +35,9 @@ std::string host_name() {
 base::Result<kube::Config> find_config(const Options& options) {
   auto found = kube::find_config({.kubeconfig = options.kubeconfig, .context = options.context},
                                  kube::surroundings_of_process());
-  if (found) return found;
+  // Who named a cluster wants that one.
+  if (found || found.error().code != base::ErrorCode::kNotFound || !options.kubeconfig.empty())
+    return found;
   base::Error error = found.error();
   error.message += "; or give --manifests and --state, to work without a cluster";
   return error;
@@ -115,7 +122,9 @@ class ClusterHome final : public Home {
                  .shards = static_cast<int>(options.shards),
                  .lease = base::Seconds(options.lease_seconds)}) {
     store_.on_sandbox_change([this](const api::Key& key) { parts_.queue.add(key); });
-    store_.on_provider_change([this](const std::string& name) { parts_.provider_news.add(name); });
+    store_.on_provider_change([this](const std::string& name) {
+      if (is_news(name)) parts_.provider_news.add(name);
+    });
     parts_.registry.before_exposition([this, told = std::map<std::string, int>{}]() mutable {
       for (const auto& [name, held] : leases_.held())
         parts_.registry.gauge("leader_election_master_status", {name}).set(held ? 1 : 0);
@@ -148,6 +157,14 @@ class ClusterHome final : public Home {
   base::Result<base::Done> close() override { return base::Done{}; }
 
  private:
+  // Not what we write of it ourselves: that would try again whatever it has refused.
+  bool is_news(const std::string& name) {
+    const auto provider = store_.find_provider(name);
+    std::lock_guard lock(mutex_);
+    if (!provider) return versions_.erase(name) > 0;
+    const auto version = std::pair(provider->metadata.uid, provider->metadata.generation);
+    return std::exchange(versions_[name], version) != version;
+  }
   base::Result<std::string> read_key(const api::SandboxProvider& provider) {
     return parts_.credentials.api_key(store_, server_->own_space, provider);
   }
@@ -162,6 +179,8 @@ class ClusterHome final : public Home {
   const Parts parts_;
   const std::optional<DoorSettings> door_;
   const std::string identity_;
+  std::mutex mutex_;
+  std::map<std::string, std::pair<std::string, std::int64_t>> versions_;  // UID and generation.
   const std::unique_ptr<Server> server_;
   ClusterStore store_;
   ProviderKeys keys_;
@@ -179,6 +198,11 @@ base::Result<std::unique_ptr<Home>> open_cluster(const Options& options, const H
   if (!options.attach_address.empty()) {
     TRY(door, door_settings(options, server->own_space));
   }
+  CHECK_OK(check_rights(server->client, {.own_space = server->own_space,
+                                         .space = options.watched_namespace,
+                                         .needs_fleet_id = options.fleet_id.empty(),
+                                         .attaches = door.has_value()}));
+  CHECK_OK(check_definitions(server->client, [] { base::rest(kLookAgain, {}); }));
   std::string fleet_id = options.fleet_id;
   if (fleet_id.empty()) {
     TRY(fleet_id, fleet_id_of(server->client, server->own_space, options.release));

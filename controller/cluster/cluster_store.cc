@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "libs/kube/explain.h"
+
 namespace controller {
 
 using api::Expected;
@@ -69,8 +71,10 @@ ClusterStore::ClusterStore(kube::Client& client, const base::Clock& clock,
 
 Result<Done> ClusterStore::start(base::Milliseconds patience, std::stop_token stop) {
   // A list of one tells what is in the way, where a mirror would try again and again.
-  CHECK_OK(client_.list(kube::kSandboxProviders, {}, {.limit = 1}, stop));
-  CHECK_OK(client_.list(kube::kSandboxes, {settings_.space}, {.limit = 1}, stop));
+  for (const auto& [resource, scope] : {std::pair(kube::kSandboxProviders, kube::Scope{}),
+                                        std::pair(kube::kSandboxes, kube::Scope{settings_.space})})
+    if (const auto listed = client_.list(resource, scope, {.limit = 1}, stop); !listed)
+      return kube::explained(listed.error(), client_);
   sandboxes_.start();
   providers_.start();
   if (sandboxes_.wait_until_synced(patience, stop) && providers_.wait_until_synced(patience, stop))
@@ -260,7 +264,7 @@ void ClusterStore::on_provider_change(std::function<void(const std::string& name
 Result<std::string> fleet_id_of(kube::Client& client, const std::string& own_space,
                                 const std::string& release) {
   const auto system = client.get(kube::kNamespaces, {"", "kube-system"});
-  if (!system) return base::Error(system.error());
+  if (!system) return kube::explained(system.error(), client);
   return kube::identity_of(*system).uid + "." + own_space + "." + release;
 }
 

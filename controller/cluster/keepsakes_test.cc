@@ -134,9 +134,12 @@ TEST_F(KeepsakesTest, SaysWhatASecretLacks) {
   kept_.put("/api/v1/namespaces/team/secrets/keys", {{"data", {{"a", base::to_base64("1")}}}});
   EXPECT_EQ(*secret_value(server_.client(), {"team", "keys"}, "a"), "1");
   EXPECT_EQ(secret_value(server_.client(), {"team", "keys"}, "b").error().message,
-            "the Secret team/keys has no key \"b\"");
-  EXPECT_EQ(secret_value(server_.client(), {"team", "none"}, "a").error().code,
-            ErrorCode::kNotFound);
+            "the Secret team/keys has no key \"b\", but a; add it, or refer to another key");
+  const auto none = secret_value(server_.client(), {"team", "none"}, "a");
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(none.error().message,
+            "there is no Secret team/none; create it: kubectl -n team create secret generic none "
+            "--from-literal=a=...");
 }
 
 }  // namespace

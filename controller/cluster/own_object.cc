@@ -1,6 +1,8 @@
 #include "controller/cluster/own_object.h"
 
 #include "libs/base/crypto.h"
+#include "libs/base/strings.h"
+#include "libs/kube/explain.h"
 
 namespace controller {
 
@@ -27,6 +29,15 @@ ObjectData data_of(const Json& object, bool is_secret) {
   return data;
 }
 
+std::string names_in(const ObjectData& data) {
+  constexpr std::size_t kShownMax = 5;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : data)
+    if (names.size() < kShownMax) names.push_back(name);
+  if (names.empty()) return "nor any other";
+  return "but " + base::join(names, ", ") + (data.size() > names.size() ? ", ..." : "");
+}
+
 // As a merge patch has it: what is gone is null, what is as before is not there.
 Json difference(const ObjectData& before, const ObjectData& after, bool is_secret) {
   Json change = Json::object();
@@ -40,18 +51,30 @@ Json difference(const ObjectData& before, const ObjectData& after, bool is_secre
   return change;
 }
 
+// Of a create, only the namespace can be what is not found.
+kube::Refusal with_cure(kube::Refusal refusal, const std::string& space) {
+  if (refusal.reason == kube::Reason::kNotFound)
+    refusal.message +=
+        "; create it (kubectl create namespace " + space + "), or name another by --own-namespace";
+  return refusal;
+}
+
 }  // namespace
 
 Result<std::string> secret_value(kube::Client& client, const api::Key& secret,
                                  const std::string& key) {
   const auto found = client.get(kube::kSecrets, secret);
-  if (!found) return base::Error(found.error());
+  if (!found && found.error().reason == kube::Reason::kNotFound)
+    return base::error(base::ErrorCode::kNotFound, "there is no Secret ", api::to_text(secret),
+                       "; create it: kubectl -n ", secret.space, " create secret generic ",
+                       secret.name, " --from-literal=", key, "=...");
+  if (!found) return kube::explain(found.error(), client.config());
   ObjectData data = data_of(*found, true);
   const auto value = data.find(key);
-  if (value == data.end())
-    return base::error(base::ErrorCode::kNotFound, "the Secret ", api::to_text(secret),
-                       " has no key \"", key, "\"");
-  return std::move(value->second);
+  if (value != data.end()) return std::move(value->second);
+  return base::error(base::ErrorCode::kNotFound, "the Secret ", api::to_text(secret),
+                     " has no key \"", key, "\", ", names_in(data),
+                     "; add it, or refer to another key");
 }
 
 Result<OwnObject::Held> OwnObject::get(std::stop_token stop) const {
@@ -71,7 +94,8 @@ kube::Answer<Done> OwnObject::put(const Held& before, const ObjectData& data,
     object["metadata"] = {{"name", key_.name},
                           {"namespace", key_.space},
                           {"labels", {{"app.kubernetes.io/managed-by", "sandfleet-controller"}}}};
-    CHECK_OK(client_.create(resource_, object, {}, std::move(stop)));
+    if (const auto made = client_.create(resource_, object, {}, std::move(stop)); !made)
+      return with_cure(made.error(), key_.space);
   } else {
     CHECK_OK(client_.merge(resource_, key_, object, before.identity, {}, std::move(stop)));
   }

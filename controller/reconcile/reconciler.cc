@@ -130,7 +130,13 @@ kube::Requeue Reconciler::publish(const Pass& pass, const Action& action, const 
       wanted.metadata.key, {wanted.metadata.uid, wanted.metadata.resource_version}, news.status,
       news.durability);
   // Nothing was recorded, so nothing that builds on it was done: the next pass decides anew.
-  if (!saved) return {.failed = true};
+  if (!saved) {
+    const bool raced = saved.error().code == base::ErrorCode::kConflict;
+    (raced ? base::log::debug : base::log::warn)(
+        "a status was not written",
+        {{"sandbox", api::to_text(wanted.metadata.key)}, {"error", saved.error()}});
+    return {.failed = true};
+  }
   recorded(pass, action);
   return news.requeue;
 }

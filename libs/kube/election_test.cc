@@ -5,6 +5,7 @@
 #include <list>
 #include <random>
 
+#include "libs/base/log.h"
 #include "libs/base/testing/eventually.h"
 #include "libs/base/testing/fake_clock.h"
 #include "libs/kube/elector.h"
@@ -197,6 +198,8 @@ class Contender final : public LeaseStore {
 // Time, a bad network, and contenders who take turns; seeded by the parameter.
 class World : public testing::TestWithParam<int> {
  protected:
+  // What is lost here is lost on purpose.
+  World() { base::log::configure(base::log::Level::kError, base::log::Format::kText); }
   void add(const std::string& identity, SharedLease& lease, Elector::Clear clear) {
     contenders_.emplace_back(
         identity, lease, clock_, [this](Contender&) { return on_the_way(); },

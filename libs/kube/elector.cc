@@ -1,5 +1,7 @@
 #include "libs/kube/elector.h"
 
+#include <utility>
+
 #include "libs/base/log.h"
 #include "libs/base/rest.h"
 
@@ -7,6 +9,17 @@ namespace kube {
 
 using base::Milliseconds;
 using base::Moment;
+
+namespace {
+
+// Once in a row for each reason: who cannot hold a lease does nothing, and somebody should know
+// why.
+void tell(std::optional<Reason>& told, std::string_view what, const Refusal& refusal) {
+  const bool again = std::exchange(told, refusal.reason) == refusal.reason;
+  (again ? base::log::debug : base::log::warn)(what, {{"error", refusal}});
+}
+
+}  // namespace
 
 Elector::Elector(LeaseStore& store, const base::Clock& clock, ElectionSettings settings,
                  Clear clear, std::function<double()> chance)
@@ -49,9 +62,10 @@ Milliseconds Elector::turn(std::stop_token stop) {
       if (holds(standing_, settings_)) ++slow_paths_;
       const auto seen = store_.get(stop);
       if (!seen) {
-        base::log::debug("A lease cannot be read", {{"error", seen.error()}});
+        tell(unread_, "A lease cannot be read", seen.error());
         return jittered(settings_.retry);
       }
+      unread_.reset();
       set(after_look(standing_, *seen, clock_.now()));
       continue;
     }
@@ -61,8 +75,8 @@ Milliseconds Elector::turn(std::stop_token stop) {
 
 bool Elector::is_clear(const std::stop_token& stop) {
   const auto clear = clear_(stop);
-  if (!clear)
-    base::log::debug("Whether the way is clear cannot be told", {{"error", clear.error()}});
+  if (!clear) tell(unclear_, "Whether others lead cannot be told", clear.error());
+  if (clear) unclear_.reset();
   return clear && *clear;
 }
 
@@ -77,10 +91,15 @@ Milliseconds Elector::put(const LeaseRecord& record, std::stop_token stop) {
   }
   const auto written = store_.put(record, stop);
   if (!written) {
-    base::log::debug("A lease cannot be written", {{"error", written.error()}});
+    // Others may be faster.
+    if (written.error().code == base::ErrorCode::kConflict)
+      base::log::debug("A lease was another's", {{"error", written.error()}});
+    else
+      tell(unwritten_, "A lease cannot be written", written.error());
     set(after_failure(standing_));
     return jittered(settings_.retry / 4);
   }
+  unwritten_.reset();
   Standing standing = after_put(standing_, settings_, *written, sent_at, clock_.now());
   const Moment acts_until = std::exchange(standing.acts_until, standing_.acts_until);
   set(standing);

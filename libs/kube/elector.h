@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -71,6 +72,7 @@ class Elector {
 
   // Of the thread that turns.
   Standing standing_;
+  std::optional<Reason> unread_, unwritten_, unclear_;  // Why, the last time; and that was told.
   std::int64_t transitions_ = -1;  // Of the lease, when we last came to hold it.
 
   // Set in this order whenever we come to hold it.

@@ -1,5 +1,7 @@
 #include "libs/kube/event_recorder.h"
 
+#include <utility>
+
 #include "libs/base/log.h"
 
 namespace kube {
@@ -74,12 +76,14 @@ void EventRecorder::write(const EventWrite& write, const std::stop_token& stop) 
     std::unique_lock lock(mutex_);
     if (answer || there) {
       ++stats_.written;
+      refused_ = false;
       return;
     }
     if (!may_pass(answer.error()) || attempt == kEventTriesMax || stop.stop_requested()) {
       ++stats_.dropped;
       if (!write.create) book_.forget(write.key);
-      base::log::debug("An event was not taken", {{"error", answer.error()}});
+      (std::exchange(refused_, true) ? base::log::debug : base::log::warn)(
+          "An event was not taken", {{"error", answer.error()}});
       return;
     }
     const Milliseconds wait = std::max(kRetry, answer.error().retry_after.value_or(kRetry));

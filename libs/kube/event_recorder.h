@@ -47,6 +47,7 @@ class EventRecorder {
   EventBook book_;
   std::deque<EventWrite> queue_;
   EventStats stats_;
+  bool refused_ = false;  // The last one; and that was told.
   std::jthread thread_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "libs/base/log.h"
 #include "libs/base/rest.h"
+#include "libs/kube/explain.h"
 
 namespace kube {
 
@@ -156,7 +157,7 @@ void Reflector::tell(const Leg& leg, const Outcome& outcome, const Move& next) {
   // One cut is everyday life; what goes on is worth a look.
   const auto say = next.course.failures > 1 ? base::log::warn : base::log::debug;
   say("The mirror of a collection was cut off", {{"resource", resource_.plural},
-                                                 {"error", *refusal},
+                                                 {"error", explain(*refusal, client_.config())},
                                                  {"failures", next.course.failures},
                                                  {"retry_ms", next.after.count()}});
 }

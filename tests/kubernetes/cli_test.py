@@ -1,8 +1,7 @@
 """The CLI against a real API server: every verb, a watch through cuts and a compaction, fields that others own,
-rights that are missing, definitions that are not there or are others, and kubeconfigs that are wrong."""
+rights that are missing, definitions that are not there or are others, and kubeconfigs that are wrong. Each class has a
+cluster of its own: cli_test.py CLASS..."""
 
-import base64
-import http.server
 import json
 import os
 import pathlib
@@ -15,13 +14,12 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from control_plane import APPLY, DEFINITIONS, GROUP, ControlPlane, free_ports, world  # noqa: E402
+from control_plane import GROUP, ControlPlane, definition, world  # noqa: E402
+from kubeconfigs import INSTALL, wrong_kubeconfigs  # noqa: E402
 from wire import Wire  # noqa: E402
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 DONE, FAILED, USAGE, NOT_FOUND, REFUSED, TIMED_OUT = range(6)
-INSTALL = ("install the chart (helm install sandfleet charts/sandfleet), or the definitions alone "
-           "(kubectl apply -f crds/)")
 
 MANIFEST = """\
 apiVersion: sandfleet.dev/v1alpha1
@@ -31,12 +29,6 @@ metadata:
 spec:
   template: {{id: base}}
   desiredState: Running
-"""
-KUBECONFIG = """\
-current-context: dev
-clusters: [{{name: c, cluster: {{{cluster}}}}}]
-users: [{{name: u, user: {{{user}}}}}]
-contexts: [{{name: dev, context: {{cluster: c, user: u}}}}]
 """
 ROLE = """\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -103,35 +95,20 @@ class Running:
 
 
 class Cli(unittest.TestCase):
+    """A person and a cluster with our definitions."""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(world.temporary_folder("cli"))
         cls.cluster = cls.enterClassContext(ControlPlane(cls.folder / "cluster"))
         cls.kubeconfig = cls.cluster.kubeconfig()
-        # What it says to a cluster on its way to our definitions.
-        cls.without_definitions = {line: cls.run_cli(*line.split()) for line in (
-            "get", "get sfp", "pause demo", "events", "apply -f -", "delete demo")}
-        other = (world.REPO / "crds/sandboxes.yaml").read_text().replace("v1alpha1", "v1beta1")
-        cls.cluster.install_definition("sandboxes", other, "/apis/sandfleet.dev/v1beta1")
-        cls.with_other_version = cls.run_cli("get")
-        assert cls.cluster.ask("DELETE", f"{DEFINITIONS}/sandboxes.sandfleet.dev").status == 200
-        world.wait_until("the definition to go", lambda: cls.cluster.ask("GET", f"{DEFINITIONS}/sandboxes.sandfleet.dev").status == 404)
-        # One of before the newest field.
-        older = (world.REPO / "crds/sandboxes.yaml").read_text()
-        start, end = older.index("                deletionPolicy:\n"), older.index("                keepAlive:\n")
-        cls.cluster.install_definition("sandboxes", older[:start] + older[end:])
-        cls.with_older_definition = cls.run_cli("apply", "-f", "-", stdin=MANIFEST.format(name="old") + "  deletionPolicy: Leave\n")
-        cls.with_some_definitions = cls.run_cli("get", "sfp")
-        answer = cls.cluster.ask("PATCH", f"{DEFINITIONS}/sandboxes.sandfleet.dev?fieldManager=tests&force=true",
-                                 (world.REPO / "crds/sandboxes.yaml").read_text(), APPLY)
-        assert answer.status == 200, answer
-        cls.cluster.install_definition("sandboxproviders", (world.REPO / "crds/sandboxproviders.yaml").read_text())
+        cls.define()
         for name in ("team", "elsewhere", "empty"):
             assert cls.cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
-        # The server takes a moment to judge by the new one.
-        world.wait_until("every field", lambda: cls.run_cli(
-            "apply", "-f", "-", stdin=MANIFEST.format(name="probe") + "  deletionPolicy: Leave\n").code == DONE)
-        assert cls.run_cli("delete", "probe").code == DONE
+
+    @classmethod
+    def define(cls):
+        cls.cluster.install_definitions()
 
     @classmethod
     def run_cli(cls, *words, stdin=None, kubeconfig=None, program="sandfleet", **more):
@@ -180,8 +157,8 @@ class Cli(unittest.TestCase):
         path.write_text(text)
         return path
 
-    # Every verb.
 
+class Verbs(Cli):
     def test_shows_sandboxes_in_every_format(self):
         self.declare("shown")
         self.declare("hidden", "team")
@@ -228,6 +205,15 @@ class Cli(unittest.TestCase):
             self.assertEqual(after["spec"], {**before["spec"], "desiredState": state})
         self.assertIn("is Terminated, and that is final", self.cli("resume", "wished", code=REFUSED).err)
 
+    def test_asks_for_a_look_by_an_annotation(self):
+        before = self.declare("asked")
+        self.assertEqual(self.cli("reconcile", "asked").out, "sandbox/asked look requested in namespace default\n")
+        after = self.object("asked")
+        self.assertRegex(after["metadata"]["annotations"]["sandfleet.dev/reconcile-requested-at"], "^20[0-9-]+T[0-9:.]+Z$")
+        self.assertEqual((after["spec"], after["metadata"]["generation"]), (before["spec"], before["metadata"]["generation"]))
+        self.cli("apply", "-f", "-", stdin=MANIFEST.format(name="asked"))
+        self.assertEqual(self.object("asked")["metadata"]["annotations"], after["metadata"]["annotations"], "apply took it away")
+
     def test_waits_for_the_controller(self):
         self.declare("awaited")
         with Running("pause", "awaited", "--wait", env=environment(KUBECONFIG=str(self.kubeconfig))) as waiting:
@@ -254,8 +240,8 @@ class Cli(unittest.TestCase):
         self.assertIsNone(self.object("ended"))
         self.assertIn("--remove-manifest is for a folder", self.cli("delete", "ended", "--remove-manifest", code=USAGE).err)
 
-    # Manifests.
 
+class Manifests(Cli):
     def test_applies_the_examples(self):
         for path in sorted((world.REPO / "examples").glob("*.yaml")):
             with self.subTest(path.name):
@@ -304,8 +290,8 @@ class Cli(unittest.TestCase):
         self.cli("apply", "-f", "-", stdin=MANIFEST.format(name="shared"))
         self.assertEqual(self.object("shared")["spec"]["desiredState"], "Running")
 
-    # Watching.
 
+class Watching(Cli):
     def test_watches_through_a_cut_and_a_compaction(self):
         self.declare("watched")
         with Wire(self.cluster.port) as wire:
@@ -336,8 +322,8 @@ class Cli(unittest.TestCase):
                 told = [line for line in watch.seen if line.startswith("born-meanwhile")]
                 self.assertEqual(len(told), 1, watch.seen)
 
-    # Rights.
 
+class Rights(Cli):
     def may(self, user, *verbs):
         for kind, text in (("roles", ROLE), ("rolebindings", BINDING)):
             made = self.cluster.apply(f"/apis/rbac.authorization.k8s.io/v1/namespaces/default/{kind}/{user}",
@@ -362,7 +348,7 @@ class Cli(unittest.TestCase):
                 self.assertIn(f"the right to {right} is missing: ask for a role that has it, and see with 'kubectl auth can-i ", answer.err)
         reader = self.may("reader", "get", "list")
         world.wait_until("the role", lambda: self.run_cli("get", kubeconfig=reader).code == DONE)
-        for line, verb in (("pause guarded", "patch"), ("delete guarded", "delete"), ("get -w", "watch")):
+        for line, verb in (("pause guarded", "patch"), ("reconcile guarded", "patch"), ("delete guarded", "delete"), ("get -w", "watch")):
             with self.subTest(line):
                 answer = self.cli(*line.split(), kubeconfig=reader, code=REFUSED)
                 self.assertIn(f"the right to {verb} sandboxes.sandfleet.dev in namespace default is missing", answer.err)
@@ -371,7 +357,25 @@ class Cli(unittest.TestCase):
         self.assertIn("the right to list events.events.k8s.io in namespace default is missing", page.err)
         self.assertEqual(self.object("guarded")["spec"]["desiredState"], "Running")
 
-    # Definitions.
+
+class Definitions(Cli):
+    """What it says to a cluster on its way to our definitions."""
+
+    @classmethod
+    def define(cls):
+        cls.without_definitions = {line: cls.run_cli(*line.split()) for line in (
+            "get", "get sfp", "pause demo", "events", "apply -f -", "delete demo")}
+        cls.cluster.install_definition("sandboxes", definition("sandboxes").replace("v1alpha1", "v1beta1"), "/apis/sandfleet.dev/v1beta1")
+        cls.with_other_version = cls.run_cli("get")
+        cls.cluster.undefine("sandboxes")
+        cls.cluster.install_definition("sandboxes", definition("sandboxes", without=["deletionPolicy"]))
+        cls.with_older_definition = cls.run_cli("apply", "-f", "-", stdin=MANIFEST.format(name="old") + "  deletionPolicy: Leave\n")
+        cls.with_some_definitions = cls.run_cli("get", "sfp")
+        cls.cluster.redefine("sandboxes", definition("sandboxes"))
+
+    def test_works_once_they_are_as_new_as_it(self):
+        world.wait_until("every field", lambda: self.run_cli(
+            "apply", "-f", "-", stdin=MANIFEST.format(name="probe") + "  deletionPolicy: Leave\n").code == DONE)
 
     def test_says_how_to_get_definitions_that_are_not_there(self):
         for line, answer in self.without_definitions.items():
@@ -392,80 +396,18 @@ class Cli(unittest.TestCase):
         self.assertEqual((self.with_some_definitions.code, self.with_some_definitions.err), (
             FAILED, f"sandfleet: list sandboxproviders: the cluster has only some of the definitions of sandfleet.dev; {INSTALL}\n"))
 
-    # Ways to a cluster.
 
+class Ways(Cli):
     def test_says_what_is_wrong_with_a_kubeconfig(self):
-        class NotKubernetes(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_error(404)
-
-            def log_message(self, *_):
-                pass
-
-        web = http.server.HTTPServer(("127.0.0.1", 0), NotKubernetes)
-        threading.Thread(target=web.serve_forever, daemon=True).start()
-        self.addCleanup(web.server_close)
-        self.addCleanup(web.shutdown)
-        url, closed = self.cluster.url, free_ports(1).pop()
-        ca = base64.b64encode(self.cluster.authority.path("ca.crt").read_bytes()).decode()
-        self.cluster.authority._issue("stranger", "/CN=stranger", [], ["basicConstraints=critical,CA:TRUE"])
-        wrong = base64.b64encode(self.cluster.authority.path("stranger.crt").read_bytes()).decode()
-        trusted = f"server: '{url}', certificate-authority-data: {ca}"
-
-        def of(cluster=trusted, user="token: of-nobody-here"):
-            return KUBECONFIG.format(cluster=cluster, user=user)
-
-        cases = {
-            "empty": ("", "F: the file is empty; write a kubeconfig into it"),
-            "no-yaml": ("clusters: [", None),
-            "no-current": ("clusters: []\n", "F: current-context: is not set; write one"),
-            "no-context": (of().replace("current-context: dev", "current-context: prod"),
-                           'F: contexts: there is no context "prod"; choose one of dev'),
-            "no-cluster": (of().replace("cluster: c,", "cluster: d,"),
-                           'F:4:43: contexts[0].context.cluster: there is no cluster "d"; choose one of c'),
-            "no-user": (of().replace("user: u}", "user: v}"),
-                        'F:4:52: contexts[0].context.user: there is no user "v"; choose one of u'),
-            "no-server": (of("insecure-skip-tls-verify: true"),
-                          "F:2:31: clusters[0].cluster.server: is missing; add it, like https://10.0.0.1:6443"),
-            "no-url": (of("server: '10.0.0.1:6443'"),
-                       "F:2:40: clusters[0].cluster.server: must be an http:// or https:// URL without user or query; write it "
-                       "like https://10.0.0.1:6443"),
-            "no-base64": (of(f"server: '{url}', certificate-authority-data: '?'"), None),
-            "insecure-and-ca": (of(trusted + ", insecure-skip-tls-verify: true"), None),
-            "key-without-certificate": (of(user=f"client-key-data: {ca}"),
-                                        "F:3:25: users[0].user: client-certificate and client-key go together; give both, or neither"),
-            "two-logins": (of(user="token: t, username: u"),
-                           "F:3:25: users[0].user: token and username are two ways to log in; keep one"),
-            "old-plugin": (of(user="auth-provider: {name: gcp}"),
-                           "F:3:41: users[0].user.auth-provider: is no longer known to Kubernetes clients; use exec with a "
-                           "credential plugin"),
-            "no-plugin": (of(user="exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, installHint: get it}"),
-                          None),
-            "stranger": (of(), "get sandboxes default/demo: the API server answered 401 Unauthorized: Unauthorized; the cluster does not "
-                         "know you by context dev of F: log in again, or renew the token or certificate there"),
-            "away": (of(f"server: 'https://127.0.0.1:{closed}'"), None),
-            "not-kubernetes": (of(f"server: 'http://127.0.0.1:{web.server_port}'"),
-                               f"http://127.0.0.1:{web.server_port} answers, but it is no Kubernetes API server; correct the server "
-                               "in context dev of F"),
-            "wrong-authority": (of(f"server: '{url}', certificate-authority-data: {wrong}"), None),
-        }
-        parts = {
-            "no-yaml": "F:1:", "no-base64": "clusters[0].cluster.certificate-authority-data: must be base64; encode the PEM",
-            "insecure-and-ca": "clusters[0].cluster.insecure-skip-tls-verify: stands beside a certificate authority; remove one",
-            "no-plugin": "no-such-plugin",
-            "away": f"; see that the cluster is up, and that https://127.0.0.1:{closed} is its address (from context dev of F)\n",
-            "wrong-authority": "certificate",
-        }
-        for name, (text, said) in cases.items():
+        for name, wrong in wrong_kubeconfigs(self, self.cluster).items():
             with self.subTest(name):
                 path = self.folder / f"bad-{name}"
-                path.write_text(text)
-                code = REFUSED if name == "stranger" else FAILED
-                answer = self.cli("get", "demo", "--kubeconfig", str(path), code=code)
-                if said is None:
-                    self.assertIn(parts[name].replace("F", str(path)), answer.err)
-                else:
-                    self.assertEqual(answer.err, f"sandfleet: {said.replace('F', str(path))}\n")
+                path.write_text(wrong.text)
+                answer = self.cli("get", "demo", "--kubeconfig", str(path), code=REFUSED if wrong.denied else FAILED)
+                says = wrong.says.replace("FILE", str(path)) + "\n"
+                if wrong.file_is_wrong:
+                    self.assertEqual(answer.err, f"sandfleet: {says}")
+                self.assertTrue(answer.err.endswith(says), answer.err)
         missing = self.cli("get", "--kubeconfig", "/nowhere/config", code=FAILED)
         self.assertEqual(missing.err, "sandfleet: cannot read /nowhere/config: No such file or directory\n")
 

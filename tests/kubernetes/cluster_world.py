@@ -6,14 +6,12 @@ import contextlib
 import http.client
 import json
 import pathlib
-import selectors
-import socket
 import sys
-import threading
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from control_plane import GROUP, WRITES, ControlPlane, world  # noqa: E402
+from wire import Wire  # noqa: E402, F401
 
 BOOKS = "--bookkeeping"  # A provider's, where what runs in sandboxes does not matter.
 OWN, TEAM = "sandfleet-system", "team"  # The controller's namespace, and a tenant's.
@@ -35,64 +33,8 @@ ATTACH_RULES = [
     {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
     {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
 ]
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 READ_SECRETS = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
-
-
-class Wire:
-    """A TCP proxy on a port of its own, to cut what runs through it, and to keep the other side away."""
-
-    def __init__(self, port):
-        self.target, self.open, self.ending = port, True, False
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.lock, self.pairs = threading.Lock(), set()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self):
-        """Every connection ends here and now."""
-        with self.lock:
-            pairs, self.pairs = self.pairs, set()
-        for pair in pairs:
-            for end in pair:
-                with contextlib.suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-        return len(pairs)
-
-    def close(self):
-        self.open, self.ending = False, True
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.cut()
-
-    def _accept(self):
-        while not self.ending:
-            try:
-                near = self.listener.accept()[0]
-            except OSError:
-                return
-            try:
-                far = socket.create_connection(("127.0.0.1", self.target), timeout=5) if self.open else None
-            except OSError:
-                far = None
-            if far is None:
-                near.close()
-                continue
-            far.settimeout(None)
-            with self.lock:
-                self.pairs.add((near, far))
-            threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
-
-    def _carry(self, near, far):
-        with near, far, selectors.DefaultSelector() as ready, contextlib.suppress(OSError):
-            ready.register(near, selectors.EVENT_READ, far)
-            ready.register(far, selectors.EVENT_READ, near)
-            ended = False
-            while not ended:
-                for key, _ in ready.select():
-                    piece = key.fileobj.recv(65536)
-                    key.data.sendall(piece)
-                    ended = ended or not piece
-        with self.lock:
-            self.pairs.discard((near, far))
 
 
 class Replica:
@@ -101,6 +43,7 @@ class Replica:
 
     def __init__(self, cluster, folder, name, *arguments, wire=None, brisk=True):
         self.folder, self.name, self.program = folder / name, name, None
+        self.ready = self.folder / "ready"
         self.folder.mkdir()
         kubeconfig = cluster.kubeconfig(USER, GROUPS)
         if wire is not None:
@@ -111,11 +54,18 @@ class Replica:
         self.arguments = ["--kubeconfig", kubeconfig, "--own-namespace", OWN,
                           *(["--poll-seconds", "2", "--log-level", "debug"] if brisk else []), *arguments]
 
-    def start(self):
-        ready = self.folder / "ready"
-        self.program = world.Program("sandfleet-controller", *self.arguments, "--ready-file", ready,
-                                     log=self.folder / "log", ready_file=ready, deadline_s=60,
+    def launch(self):
+        """Without waiting for it."""
+        self.ready.unlink(missing_ok=True)
+        self.program = world.Program("sandfleet-controller", *self.arguments, "--ready-file", self.ready, log=self.folder / "log",
                                      env={"SSL_CERT_FILE": "/dev/null"})  # Else read for each connection.
+        return self
+
+    def start(self):
+        self.launch()
+        world.wait_until(lambda: f"{self.name} ready\n{self.program.output()}",
+                         lambda: self.ready.exists() or not self.program.alive(), 60)
+        assert self.program.alive(), f"{self.name} ended:\n{self.program.output()}"
         return self
 
     def said(self, words):
@@ -136,6 +86,9 @@ class Replica:
         with contextlib.closing(connection):
             connection.request("GET", path)
             return connection.getresponse().read().decode()
+    def warned(self, words):
+        """The same, of what is for people who operate it."""
+        return sum(" warning " in line and words in line for line in (self.folder / "log").read_text(errors="replace").splitlines())
 
     def acts(self):
         lost = self.said("we hold the lease no more")
@@ -184,19 +137,22 @@ class ClusterWorld:
             self.create(place, {"metadata": {"name": name}, "data": data})
 
     def grant_all(self, rules, name="controller"):
-        rbac = "/apis/rbac.authorization.k8s.io/v1"
-        self.create(f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": rules})
-        self.create(f"{rbac}/clusterrolebindings", {"metadata": {"name": name}, **self._binding("ClusterRole", name)})
+        self.create(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        self.create(f"{RBAC}/clusterrolebindings", {"metadata": {"name": name}, **self._binding("ClusterRole", name)})
 
     def let_in(self, user):
         """Somebody else who may do to Sandboxes what a controller may."""
-        self.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-                    {"metadata": {"name": user}, **self._binding("ClusterRole", "controller", user)})
+        self.create(f"{RBAC}/clusterrolebindings", {"metadata": {"name": user}, **self._binding("ClusterRole", "controller", user)})
 
     def grant(self, namespace, name, rules):
-        rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
-        self.create(f"{rbac}/roles", {"metadata": {"name": name}, "rules": rules})
-        self.create(f"{rbac}/rolebindings", {"metadata": {"name": name}, **self._binding("Role", name)})
+        space = f"{RBAC}/namespaces/{namespace}"
+        self.create(f"{space}/roles", {"metadata": {"name": name}, "rules": rules})
+        self.create(f"{space}/rolebindings", {"metadata": {"name": name}, **self._binding("Role", name)})
+
+    def regrant(self, role, rules):
+        """What a role allows from now on: \"clusterroles/controller\", or f\"namespaces/{OWN}/roles/own\"."""
+        changed = self.cluster.ask("PATCH", f"{RBAC}/{role}", {"rules": rules}, MERGE)
+        assert changed.status == 200, changed
 
     def sandbox(self, name, template="base-executor", **spec):
         return self.create(self._sandboxes(), {"metadata": {"name": name}, "spec": {"template": {"id": template}, **spec}})
@@ -204,6 +160,10 @@ class ClusterWorld:
     def change(self, name, **spec):
         changed = self.cluster.ask("PATCH", f"{self._sandboxes()}/{name}", {"spec": spec}, MERGE)
         assert changed.status == 200, changed
+
+    def annotate(self, name, key, value):
+        annotated = self.cluster.ask("PATCH", f"{self._sandboxes()}/{name}", {"metadata": {"annotations": {key: value}}}, MERGE)
+        assert annotated.status == 200, annotated
 
     def remove(self, *names):
         for name in names:
@@ -224,6 +184,10 @@ class ClusterWorld:
 
     def status(self, name):
         return (self.look(name) or {}).get("status", {})
+
+    def provider_condition(self, kind, name="default"):
+        status = self.cluster.ask("GET", f"{GROUP}/sandboxproviders/{name}").body.get("status", {})
+        return next((each for each in status.get("conditions", []) if each["type"] == kind), {})
 
     def condition(self, name, kind="Ready"):
         return next((each for each in self.status(name).get("conditions", []) if each["type"] == kind), {})

@@ -72,6 +72,17 @@ def tools():
     return pathlib.Path(found.stdout.strip())
 
 
+def definition(name, without=()):
+    """The text of one of our CRDs; `without` some of its fields it is one of before them."""
+    lines = (world.REPO / f"crds/{name}.yaml").read_text().splitlines(keepends=True)
+    depth = lambda line: len(line) - len(line.lstrip())  # noqa: E731
+    for field in without:
+        (start,) = [number for number, line in enumerate(lines) if line.strip() == f"{field}:"]
+        end = next(number for number in range(start + 1, len(lines)) if depth(lines[number]) <= depth(lines[start]))
+        del lines[start:end]
+    return "".join(lines)
+
+
 def free_ports(count):
     """Below those that the kernel lends to outgoing connections, so that they are still free when a program
     that listened on one is started again."""
@@ -101,6 +112,15 @@ class Authority:
     def issue(self, name, subject, *extensions):
         self._issue(name, subject, ["-CA", "ca.crt", "-CAkey", "ca.key"],
                     ["basicConstraints=CA:FALSE", "keyUsage=critical,digitalSignature", *extensions])
+
+    def expire(self, name):
+        """What was issued is as if that had been long ago."""
+        self._openssl("x509", "-x509toreq", "-in", name + ".crt", "-signkey", name + ".key", "-out", name + ".csr")
+        self._openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-days", "-1", "-out", name + ".crt")
+
+    def make_stranger(self, name):
+        """Another authority, which has signed nothing here."""
+        self._issue(name, f"/CN={name}", [], ["basicConstraints=critical,CA:TRUE"])
 
     def client(self, user, groups):
         """(certificate, key) of a user, made when first asked for."""
@@ -222,8 +242,8 @@ class ControlPlane:
 
     def install_definitions(self):
         """Our CRDs, served."""
-        for path in sorted((world.REPO / "crds").glob("*.yaml")):
-            self.install_definition(path.stem, path.read_text())
+        for name in ("sandboxes", "sandboxproviders"):
+            self.install_definition(name, definition(name))
 
     def install_definition(self, name, text, group=GROUP):
         """One CRD of ours, or another's of that name, served."""
@@ -231,12 +251,21 @@ class ControlPlane:
         assert made.status == 201, made
         world.wait_until(name, lambda: self.ask("GET", f"{group}/{name}").status == 200)
 
+    def redefine(self, name, text):
+        changed = self.ask("PATCH", f"{DEFINITIONS}/{name}.sandfleet.dev?fieldManager=tests&force=true", text, APPLY)
+        assert changed.status == 200, changed
+
+    def undefine(self, name):
+        path = f"{DEFINITIONS}/{name}.sandfleet.dev"
+        assert self.ask("DELETE", path).status == 200
+        world.wait_until(f"the definition of {name} to go", lambda: self.ask("GET", path).status == 404)
+
     # What it did, and what may be done to it.
 
     def requests(self, user=None, verbs=None):
-        """Audit events of all that was answered so far, oldest first."""
+        """Audit events of all that was answered of objects so far, oldest first."""
         events = [json.loads(line) for line in self.audit_log.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        return [event for event in events if (user is None or event["user"]["username"] == user)
+        return [event for event in events if "objectRef" in event and (user is None or event["user"]["username"] == user)
                 and (verbs is None or event["verb"] in verbs)]
 
     def metrics(self):
