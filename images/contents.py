@@ -19,6 +19,9 @@ IMAGES = {
     "executor": (["sandfleet-executor"], "What Sandfleet runs inside a sandbox, to be copied into templates"),
 }
 
+# What a release takes at most, unpacked and as a tar: a look at what grew is due before a bound does.
+MIB_MAX = {"controller": (64, 24), "executor": (16, 8)}
+
 
 def version():
     text = (REPO / "libs/base/version.h").read_text()

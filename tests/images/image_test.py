@@ -20,12 +20,13 @@ import world  # noqa: E402
 from images import contents, debian, oci  # noqa: E402
 
 SYSTEM_BYTES_MAX = 40 << 20  # Of all that is not our own programs.
+RELEASE = world.REPO / "build/release/bin"
 KNOWN_PARTS = {"libboost1.81-dev", "nlohmann-json3-dev", "libcurl4", "libssl3", "libc6", "ca-certificates"}
 
 
-def make(kind, output, *arguments):
-    done = subprocess.run([world.REPO / "scripts/image", kind, "--bin", world.programs_folder(), "--output", output, *arguments],
-                          capture_output=True, text=True)
+def make(kind, output, *arguments, programs=None):
+    done = subprocess.run([world.REPO / "scripts/image", kind, "--bin", programs or world.programs_folder(), "--output", output,
+                           *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -205,7 +206,25 @@ class Images(unittest.TestCase):
                 self.assertRegex(text, "(?m)^ARG BASE=debian:12\\.")
 
 
+class Release(unittest.TestCase):
+    """What is shipped, where `make build` has made it."""
+
+    def test_is_no_larger_than_is_said(self):
+        said = (world.REPO / "docs/design/installation.md").read_text()
+        for kind, bounds in contents.MIB_MAX.items():
+            with self.subTest(kind), world.temporary_folder("release") as folder:
+                make(kind, folder / "image.tar", programs=RELEASE)
+                image = Image(folder / "image.tar")
+                sizes = [sum(map(len, image.files.values())), os.path.getsize(folder / "image.tar")]
+                for size, bound in zip(sizes, bounds):
+                    self.assertLess(size, bound << 20, f"{kind}: {[f'{each / 2**20:.1f} MiB' for each in sizes]}")
+                self.assertIn(f"| {kind} | {bounds[0]} MiB | {bounds[1]} MiB |", said)
+
+
 if __name__ == "__main__":
+    if "Release" in sys.argv and not all((RELEASE / f"sandfleet-{each}").exists() for each in contents.IMAGES):
+        print("skipped: there is no release build; `make build` makes one")
+        sys.exit(world.SKIPPED)
     schemas.run_among_them()
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
