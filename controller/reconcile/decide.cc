@@ -180,8 +180,8 @@ Action keep_running(const Observation& seen, const e2b::SandboxInfo& info) {
   }
   if (!memory.refusal_counted && seen.wanted.status.run > 0)
     return RecordIncarnation{seen.wanted.status.incarnation + 1,
-                             "the executor refused its controller and was replaced: processes are "
-                             "no longer attached"};
+                             "the executor refused its controller or was an impostor, and was "
+                             "replaced: processes are no longer attached"};
   return unless_held(seen, Prepare{info.id, info.started_at, true});
 }
 

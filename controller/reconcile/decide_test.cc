@@ -200,8 +200,8 @@ const Case kCases[] = {
      Resumed{"sb-1", {"uid-1", 1, 1, 1}}},
     {"count_an_executor_that_refuses", refusing(),
      RecordIncarnation{2,
-                       "the executor refused its controller and was replaced: processes are no "
-                       "longer attached"}},
+                       "the executor refused its controller or was an impostor, and was replaced: "
+                       "processes are no longer attached"}},
     {"replace_an_executor_that_refuses",
      with(refusing(), [](Observation& seen) { seen.memory.refusal_counted = true; }),
      Prepare{"sb-1", kWall, true}},

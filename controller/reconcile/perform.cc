@@ -105,7 +105,9 @@ void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
     if (error.retry_after.value_or(base::Milliseconds(0)) >= kLongHold)
       held.why.message += "; held until " + base::to_rfc3339(parts_.clock.wall() + patience.delay);
     if (step == "Prepare" || step == "Resumed")
-      held.reason = std::string(api::reason::kExecutorNotAnswering);
+      held.reason =
+          std::string(error.code == base::ErrorCode::kDenied ? api::reason::kExecutorNotOurs
+                                                             : api::reason::kExecutorNotAnswering);
     if (step == "Create" && !kind) held.reason = reason_of_env(error, held.reason);
   });
   base::log::warn(
@@ -413,9 +415,10 @@ Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
 Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
   return begin(pass, "Resumed", false, [this, pass, step](std::stop_token stop) {
     const auto health = [&]() -> base::Result<wire::Health> {
-      TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
+      const auto where = target(pass, step.id, Priority::kResume, stop);
+      if (!where) return not_reached(where.error());
       return parts_.reach.resumed(
-          where, {step.identity, parts_.clock.wall().time_since_epoch().count()}, stop);
+          *where, {step.identity, parts_.clock.wall().time_since_epoch().count()}, stop);
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.quiesced = false;  // It lapses by itself, too.

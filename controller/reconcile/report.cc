@@ -247,10 +247,11 @@ void tell(api::SandboxStatus& status, const Observation& seen, const Story& stor
       story.stalled ? story.message : "");
   const bool bound = !status.sandbox_id.empty();
   set(status, seen, condition::kBound, bound, bound ? reason::kBound : reason::kPending);
-  const bool gone = story.reason == reason::kExecutorGone;
+  const bool is_of_executor =
+      story.reason == reason::kExecutorGone || story.reason == reason::kExecutorNotOurs;
   set(status, seen, condition::kPrepared, story.ready == "True",
       story.ready == "True" ? reason::kPrepared
-      : gone                ? reason::kExecutorGone
+      : is_of_executor      ? story.reason
                             : reason::kPreparing);
   set(status, seen, condition::kPaused, story.state == "Paused",
       story.state == "Paused" ? reason::kPaused : reason::kRunning);

@@ -486,6 +486,9 @@ TEST(Report, SaysTruthsThatKubernetesToolsRead) {
   EXPECT_EQ(word(running, api::condition::kDeleting), "");
   EXPECT_EQ(word(report(gone(), Prepare{"sb-1"}, {}), api::condition::kPrepared),
             "False ExecutorGone");
+  EXPECT_EQ(
+      word(report(bound(), wait_for(reason::kExecutorNotOurs), {}), api::condition::kPrepared),
+      "False ExecutorNotOurs");
   EXPECT_EQ(word(report(bound(), Prepare{"sb-1"}, {}), api::condition::kPrepared),
             "False Preparing");
   const Report stalled = report(recorded(), wait_for(reason::kTemplateNotFound, true), {});

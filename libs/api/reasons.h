@@ -55,6 +55,8 @@ inline constexpr std::string_view kSecretForbidden =
     "SecretForbidden";  // The controller may not read a Secret: bind a Role to its account.
 inline constexpr std::string_view kExecutorNotAnswering =
     "ExecutorNotAnswering";  // It was started, and is silent.
+inline constexpr std::string_view kExecutorNotOurs =
+    "ExecutorNotOurs";  // What answers on its port refuses us or proves nothing: it is replaced.
 inline constexpr std::string_view kExecutorGone =
     "ExecutorGone";  // It no longer ran inside, and is being started anew.
 inline constexpr std::string_view kNoEffect =

@@ -364,7 +364,8 @@ def test_an_impostor_on_the_executors_port_is_never_believed():
                    lambda: controller.condition("one", "Paused").get("status") == "True")
         controller.declare("one", sandbox_manifest("one"))
         wait_until(lambda: "what is wrong; " + controller.story(),
-                   lambda: "another than the executor answered" in controller.condition("one").get("message", ""))
+                   lambda: controller.condition("one").get("reason") == "ExecutorNotOurs")
+        assert "another than the executor answered" in controller.condition("one")["message"], controller.story()
         tries = len(asked())
         wait_until(lambda: f"another try; {asked()}", lambda: len(asked()) > tries + 1)
         assert not controller.is_ready("one") and controller.sandboxes()["one"]["status"]["run"] == run, controller.story()
