@@ -20,7 +20,7 @@ IMAGES = {
 }
 
 # What a release takes at most, unpacked and as a tar: a look at what grew is due before a bound does.
-MIB_MAX = {"controller": (64, 24), "executor": (16, 8)}
+MIB_MAX = {"controller": (48, 18), "executor": (12, 5)}
 
 
 def version():
