@@ -171,9 +171,10 @@ def test_what_finds_no_room_waits_without_a_stir_and_comes_when_there_is():  # I
             assert written <= len(waiting), [here.writes(name) for name in waiting]
             time.sleep(0.2)
         assert len(here.created()) - asked <= 1, here.calls("POST")
-        here.remove(ready()[0])
+        removed = ready()[0]
+        here.remove(removed)
         # The hold of a Sandbox, 30 s, may end within that of the whole provider, and then begins again.
-        here.wait_for("the next one", lambda: len(ready()) == 2, deadline_s=90)
+        here.wait_for("the next one", lambda: removed not in here.names() and len(ready()) == 2, deadline_s=90)
         here.remove(*here.names())
         here.wait_gone()
 
