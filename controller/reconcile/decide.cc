@@ -28,10 +28,8 @@ Wait stalled(std::string_view reason, std::string why) {
 // A step that may fail again waits out its delay first, unless the resource has changed since.
 Action unless_held(const Observation& seen, Action action) {
   const HeldBack& held = seen.memory.held;
-  const bool same = held.generation == seen.wanted.metadata.generation &&
-                    held.deleting == seen.wanted.deleting() &&
-                    held.request == api::request_to_look(seen.wanted.metadata);
-  if (held.failures == 0 || !same) return action;
+  const bool asked_since = held.request != api::request_to_look(seen.wanted.metadata);
+  if (!is_held_as_wanted(seen) || asked_since) return action;
   if (held.open && held.step != name_of(action)) return action;
   // After another step's failure a look is what tells how things stand.
   if (std::holds_alternative<Look>(action) && held.step != "Look") return action;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/api/reasons.h"
 #include "libs/base/strings.h"
 #include "libs/base/time.h"
 
@@ -113,6 +114,18 @@ std::optional<base::Moment> unclear_send_ended(const Observation& seen) {
 
 base::Moment all_sent_shows(const Observation& seen) {
   return seen.memory.send_ended.value_or(seen.began) + settle_of(seen);
+}
+
+bool is_held_as_wanted(const Observation& seen) {
+  const HeldBack& held = seen.memory.held;
+  return held.failures > 0 && held.generation == seen.wanted.metadata.generation &&
+         held.deleting == seen.wanted.deleting();
+}
+
+bool is_ready_unheard(const Observation& seen) {
+  const auto* ready = api::find_condition(seen.wanted.status, api::condition::kReady);
+  return ready != nullptr && ready->status == "True" &&
+         seen.memory.executor.kind == ExecutorView::Kind::kUnknown;
 }
 
 bool came_true(const Observation& seen) {

@@ -142,6 +142,12 @@ std::string key_of_run(const std::string& instance,
 bool shows(const Listed& listed, const std::string& id);
 void note_shown(Memory& memory, const Listed& listed);
 
+// What is held back is of the Sandbox as it is wanted now.
+bool is_held_as_wanted(const Observation& seen);
+
+// An earlier process found it Ready, and this one has yet to hear from its executor.
+bool is_ready_unheard(const Observation& seen);
+
 // A look shows what the step with an open outcome was for.
 bool came_true(const Observation& seen);
 

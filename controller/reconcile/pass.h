@@ -4,7 +4,7 @@
 
 namespace controller {
 
-// Shared by the two halves of the Reconciler only.
+// Shared by the parts of the Reconciler only.
 struct Reconciler::Pass {
   Observation seen;
   std::optional<Session> session = {};  // Absent exactly when seen.provider_problem is there.
@@ -13,5 +13,10 @@ struct Reconciler::Pass {
   const std::string& uid() const { return seen.wanted.metadata.uid; }
   e2b::Cloud& cloud(Priority priority) const { return session->gate->as(priority); }
 };
+
+// Another address is another provider, whatever it is called.
+inline const std::string& name_of_provider(const Session& session) {
+  return session.provider->spec.api_url;
+}
 
 }  // namespace controller

@@ -1,5 +1,4 @@
 #include "controller/reconcile/pass.h"
-#include "controller/reconcile/patience.h"
 #include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 #include "libs/base/crypto.h"
@@ -32,39 +31,11 @@ void note_get(Memory& memory, const std::string& id, base::Moment started,
   got.info = std::move(info);
 }
 
-void note_executor(Memory& memory, const Prepare& step, const base::Result<wire::Health>& health,
-                   base::Moment ask_at, const std::string& request) {
-  memory.executor = {.kind = ExecutorView::Kind::kAnswering,
-                     .sandbox_id = step.id,
-                     .started_at = step.started_at,
-                     .ask_at = ask_at,
-                     .request = request};
-  if (health) {
-    memory.executor.health = *health;
-    memory.refusal_counted = false;
-  } else if (health.error().code == base::ErrorCode::kDenied) {
-    memory.executor.kind = ExecutorView::Kind::kRefuses;
-  } else {
-    memory.executor.kind = ExecutorView::Kind::kSilent;
-  }
-}
-
-// Another address is another provider, whatever it is called.
-const std::string& name_of_provider(const Session& session) {
-  return session.provider->spec.api_url;
-}
-
 // Why there is no create to send: what its environment is taken from cannot be read.
 std::string reason_of_env(const base::Error& error, std::string otherwise) {
   if (error.code == base::ErrorCode::kNotFound) return std::string(api::reason::kSecretNotFound);
   if (error.code == base::ErrorCode::kDenied) return std::string(api::reason::kSecretForbidden);
   return otherwise;
-}
-
-// A refusal of the provider is none of the executor's.
-base::Error not_reached(base::Error error) {
-  if (error.code != base::ErrorCode::kCancelled) error.code = base::ErrorCode::kUnavailable;
-  return error;
 }
 
 // Counts a worker that waits for a provider.
@@ -78,30 +49,14 @@ struct Asking {
   const std::size_t before;
 };
 
-// It did not answer: it may have been paused or have gone, or its tokens have changed.
-void forget_way_in(Memory& memory, base::Moment now) {
-  outdate(memory, now);
-  memory.handle.reset();
-}
-
 }  // namespace
 
 void Reconciler::hold_back(const api::Sandbox& wanted, std::string_view step,
                            const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind) {
   parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
-    HeldBack& held = memory.held;
-    const Patience patience = patience_for(error, kind, held.failures);
-    held = {.failures = held.failures + 1,
-            .step = std::string(step),
-            .until = parts_.clock.now() + patience.delay,
-            .reason = patience.reason,
-            .why = error,
-            .generation = wanted.metadata.generation,
-            .deleting = wanted.deleting(),
-            .request = api::request_to_look(wanted.metadata),
-            .for_good = patience.for_good,
-            .standstill = patience.standstill,
-            .open = kind == e2b::CreateFailure::Kind::kAmbiguous};
+    const Patience patience = patience_for(error, kind, memory.held.failures);
+    HeldBack& held = memory.held = held_back(memory.held, wanted, step, error, patience);
+    held.open = kind == e2b::CreateFailure::Kind::kAmbiguous;
     if (error.retry_after.value_or(base::Milliseconds(0)) >= kLongHold)
       held.why.message += "; held until " + base::to_rfc3339(parts_.clock.wall() + patience.delay);
     if (step == "Prepare" || step == "Resumed")
@@ -120,17 +75,26 @@ void Reconciler::await_effect(const api::Sandbox& wanted, std::string_view step,
                               std::string otherwise) {
   const base::Error why{base::ErrorCode::kUnavailable, std::move(otherwise)};
   parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
-    HeldBack& held = memory.held;
-    held = {.failures = held.failures + 1,
-            .step = std::string(step),
-            .until = parts_.clock.now() + patience_for(why, {}, held.failures).delay,
-            .reason = std::string(api::reason::kNoEffect),
-            .why = why,
-            .generation = wanted.metadata.generation,
-            .deleting = wanted.deleting(),
-            .request = api::request_to_look(wanted.metadata),
-            .open = true};
+    const Patience patience = patience_for(why, {}, memory.held.failures);
+    memory.held = held_back(memory.held, wanted, step, why, patience);
+    memory.held.reason = std::string(api::reason::kNoEffect);
+    memory.held.open = true;
   });
+}
+
+HeldBack Reconciler::held_back(const HeldBack& before, const api::Sandbox& wanted,
+                               std::string_view step, const base::Error& why,
+                               const Patience& patience) const {
+  return {.failures = before.failures + 1,
+          .step = std::string(step),
+          .until = parts_.clock.now() + patience.delay,
+          .reason = patience.reason,
+          .why = why,
+          .generation = wanted.metadata.generation,
+          .deleting = wanted.deleting(),
+          .request = api::request_to_look(wanted.metadata),
+          .for_good = patience.for_good,
+          .standstill = patience.standstill};
 }
 
 Outcome Reconciler::begin(const Pass& pass, std::string name, bool finishes,
@@ -331,108 +295,6 @@ Outcome Reconciler::perform(const Pass& pass, const Extend& step) {
         outdate(memory, parts_.clock.now());
     });
     return outcome_of(extended);
-  });
-}
-
-// ---- Inside the sandbox ----------------------------------------------------------------------
-
-base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id, Priority priority,
-                                        std::stop_token stop) {
-  const Memory known = parts_.memories.recall(pass.uid());
-  std::optional<e2b::Handle> handle = known.handle;
-  if (!handle || handle->id != id) {
-    // A way in that did not lead in may have been an old one.
-    const bool anew = known.held.step == "Prepare" || known.held.step == "Resumed";
-    TRY(handle, way_in_.find(name_of_provider(*pass.session), pass.wanted(), id, anew,
-                             pass.cloud(priority), stop));
-    parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.handle = handle; });
-  }
-  const api::SandboxStatus& status = pass.wanted().status;
-  return Target{pass.session->provider->spec, *handle,       pass.uid(), status.epoch,
-                pass.wanted().spec.provider,  status.run > 0};
-}
-
-Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
-  const ExecutorView::Kind seen = pass.seen.memory.executor.kind;
-  if (seen == ExecutorView::Kind::kGone) parts_.observer.drifted("executor");
-  // One that is Ready is only looked at again, by a process that has yet to hear from it.
-  const auto* ready = api::find_condition(pass.wanted().status, api::condition::kReady);
-  const bool can_wait =
-      ready != nullptr && ready->status == "True" && seen == ExecutorView::Kind::kUnknown;
-  const auto work = [this, pass, step](std::stop_token stop) {
-    const auto on_step = [&](std::string_view name) {
-      parts_.memories.update(pass.uid(), [&](Memory& memory) {
-        memory.progress = Progress{.step = std::string(name), .since = parts_.clock.now()};
-      });
-    };
-    const auto health = [&]() -> base::Result<wire::Health> {
-      on_step("asking the provider for the way in");
-      const auto where = target(pass, step.id, Priority::kResume, stop);
-      if (!where) return not_reached(where.error());
-      return parts_.reach.prepare(*where, step.replace, on_step, stop);
-    }();
-    parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.progress.reset();
-      note_executor(memory, step, health, rounds_.next(parts_.clock.now()),
-                    api::request_to_look(pass.wanted().metadata));
-      if (!health) forget_way_in(memory, parts_.clock.now());
-    });
-    // The first refusal is answered at once, by a replacement; one that is refused too waits.
-    if (!health && (step.replace || health.error().code != base::ErrorCode::kDenied))
-      hold_back(pass.wanted(), "Prepare", health.error());
-  };
-  return begin(pass, "Prepare", false, work,
-               can_wait ? Operation::Line::kPatient : Operation::Line::kCommon);
-}
-
-// Whoever gets no turn, or finds no thread free, comes again: nothing is wrong with the sandbox.
-Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
-  const std::string request = api::request_to_look(pass.wanted().metadata);
-  const auto turn = rounds_.take_turn(parts_.clock.now());
-  const auto ask = [this, pass, step, request, turn](std::stop_token stop) {
-    const auto answer = [&]() -> base::Result<wire::Health> {
-      const auto where = target(pass, step.id, Priority::kPoll, stop);
-      if (!where) return not_reached(where.error());
-      return parts_.reach.health(*where, stop);
-    }();
-    const base::Moment now = parts_.clock.now();
-    parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.executor = heard(std::move(memory.executor), answer, now, rounds_.next(now));
-      memory.executor.request = request;
-      if (!answer && answer.error().code == base::ErrorCode::kConflict) memory.handle.reset();
-    });
-  };
-  Outcome outcome;
-  if (turn) outcome = begin(pass, "AskExecutor", false, ask, Operation::Line::kPatient);
-  if (outcome.begun) return outcome;
-  parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    memory.executor.ask_at = rounds_.put_off(parts_.clock.now());
-    memory.executor.request = request;
-  });
-  return {};
-}
-
-Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
-  return begin(pass, "Resumed", false, [this, pass, step](std::stop_token stop) {
-    const auto health = [&]() -> base::Result<wire::Health> {
-      const auto where = target(pass, step.id, Priority::kResume, stop);
-      if (!where) return not_reached(where.error());
-      return parts_.reach.resumed(
-          *where, {step.identity, parts_.clock.wall().time_since_epoch().count()}, stop);
-    }();
-    parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.quiesced = false;  // It lapses by itself, too.
-      if (health) {
-        memory.executor.health = *health;
-        memory.executor.ask_at = rounds_.next(parts_.clock.now());
-        memory.told = key_of_run(health->instance, memory.executor.started_at);
-        memory.rolled_back = false;
-      } else {
-        memory.executor = {};
-        forget_way_in(memory, parts_.clock.now());
-      }
-    });
-    if (!health) hold_back(pass.wanted(), "Resumed", health.error());
   });
 }
 

@@ -7,6 +7,7 @@
 #include "controller/reconcile/decide.h"
 #include "controller/reconcile/mandate.h"
 #include "controller/reconcile/memories.h"
+#include "controller/reconcile/patience.h"
 #include "controller/reconcile/providers.h"
 #include "controller/reconcile/reach.h"
 #include "controller/reconcile/report.h"
@@ -112,6 +113,8 @@ class Reconciler {
   void hold_back(const api::Sandbox& wanted, std::string_view step, const base::Error& error,
                  std::optional<e2b::CreateFailure::Kind> kind = {});
   void await_effect(const api::Sandbox& wanted, std::string_view step, std::string otherwise);
+  HeldBack held_back(const HeldBack& before, const api::Sandbox& wanted, std::string_view step,
+                     const base::Error& why, const Patience& patience) const;
 
   const Parts parts_;
   std::atomic<std::size_t> asking_ = 0;  // Workers that wait for a provider.

@@ -69,13 +69,12 @@ Story of_preparation(const Observation& seen) {
                    "the executor no longer ran inside; it is being started anew");
 }
 
-std::string_view state_of(const Wait& wait, const Observation& seen) {
+std::string_view state_of_waiting(std::string_view why, bool stalled, const Observation& seen) {
   if (seen.wanted.deleting()) return "Deleting";
-  if (wait.reason == reason::kLost) return "Lost";
-  if (wait.reason == reason::kNoEffect)
-    return seen.memory.held.step == "Pause" ? "Pausing" : "Resuming";
+  if (why == reason::kLost) return "Lost";
+  if (why == reason::kNoEffect) return seen.memory.held.step == "Pause" ? "Pausing" : "Resuming";
   if (seen.wanted.status.ended_by != api::EndedBy::kNobody) return "Terminating";
-  if (wait.stalled) return "Stalled";
+  if (stalled) return "Stalled";
   if (seen.wanted.status.sandbox_id.empty()) return "Pending";
   return seen.wanted.status.run == 0 ? "Preparing" : "Unknown";
 }
@@ -87,10 +86,7 @@ std::string text_of_slow(const Progress& slow) {
 
 // It was done before, as it is wanted now, and in vain.
 bool is_repeated(const Observation& seen, std::string_view step) {
-  const HeldBack& held = seen.memory.held;
-  return held.failures > 0 && held.step == step &&
-         held.generation == seen.wanted.metadata.generation &&
-         held.deleting == seen.wanted.deleting();
+  return is_held_as_wanted(seen) && seen.memory.held.step == step;
 }
 
 bool says(const Observation& seen, std::string_view why) {
@@ -98,14 +94,15 @@ bool says(const Observation& seen, std::string_view why) {
   return ready != nullptr && ready->reason == why;
 }
 
-Story of_waiting(const Wait& wait, const Observation& seen) {
-  Story story{.state = state_of(wait, seen), .reason = wait.reason, .message = wait.why};
-  story.stalled = wait.stalled;
-  story.reconciling = !wait.stalled;
-  if (wait.reason == reason::kCredentialsRejected)
-    story.message = "the provider refuses its API key: " + wait.why;
-  const bool silent =
-      wait.reason == reason::kUnknown || wait.reason == reason::kProviderUnavailable;
+// `why` is a word that outlives the story.
+Story of_waiting(std::string_view why, const std::string& message, bool stalled,
+                 const Observation& seen) {
+  Story story{.state = state_of_waiting(why, stalled, seen), .reason = why, .message = message};
+  story.stalled = stalled;
+  story.reconciling = !stalled;
+  if (why == reason::kCredentialsRejected)
+    story.message = "the provider refuses its API key: " + message;
+  const bool silent = why == reason::kUnknown || why == reason::kProviderUnavailable;
   if (silent && !seen.wanted.status.sandbox_id.empty()) story.ready = "Unknown";
   return story;
 }
@@ -113,9 +110,7 @@ Story of_waiting(const Wait& wait, const Observation& seen) {
 // One more try is no news before its end.
 Story of_repetition(const Observation& seen) {
   const HeldBack& held = seen.memory.held;
-  Story story = of_waiting(Wait{held.reason, held.why.message}, seen);
-  story.reason = held.reason;
-  return story;
+  return of_waiting(held.reason, held.why.message, false, seen);
 }
 
 Story of_kill(const Observation& seen) {
@@ -140,9 +135,7 @@ bool is_asked_again(const Observation& seen) {
 // This process has yet to hear from an executor that an earlier one found Ready: a restart of ours
 // is no news about the sandbox, so it counts as before until the look has failed.
 bool is_looked_at_again(const Observation& seen) {
-  const auto* ready = api::find_condition(seen.wanted.status, condition::kReady);
-  return seen.operation == "Prepare" && ready != nullptr && ready->status == "True" &&
-         seen.memory.executor.kind == ExecutorView::Kind::kUnknown &&
+  return seen.operation == "Prepare" && is_ready_unheard(seen) &&
          seen.wanted.spec.desired_state == api::DesiredState::kRunning &&
          seen.wanted.status.ended_by == api::EndedBy::kNobody;
 }
@@ -156,7 +149,7 @@ Story of_wait(const Wait& wait, const Observation& seen) {
   if (seen.operation && !seen.wanted.deleting()) return of_running(seen);
   if (seen.operation)
     return under_way("Deleting", reason::kDeleting, "waiting for the end of " + *seen.operation);
-  return of_waiting(wait, seen);
+  return of_waiting(wait.reason, wait.why, wait.stalled, seen);
 }
 
 Story story_of(const Observation& seen, const Action& action) {
@@ -393,7 +386,8 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
               return Event(api::Event{"Warning", "SlowStep", *seen.operation, text_of_slow(*slow)});
             const bool in_vain = step.reason == reason::kNoEffect && !says(seen, step.reason);
             const bool news =
-                in_vain || (step.stalled && seen.wanted.status.state != state_of(step, seen));
+                in_vain || (step.stalled &&
+                            seen.wanted.status.state != state_of_waiting(step.reason, true, seen));
             if (!news) return Event();
             return Event(api::Event{"Warning", step.reason, name, step.why});
           },

@@ -1,0 +1,134 @@
+#include "controller/reconcile/pass.h"
+#include "libs/api/annotations.h"
+
+// What the Reconciler does inside a sandbox: the executor is brought to life, asked, and told.
+namespace controller {
+namespace {
+
+void note_executor(Memory& memory, const Prepare& step, const base::Result<wire::Health>& health,
+                   base::Moment ask_at, const std::string& request) {
+  memory.executor = {.kind = ExecutorView::Kind::kAnswering,
+                     .sandbox_id = step.id,
+                     .started_at = step.started_at,
+                     .ask_at = ask_at,
+                     .request = request};
+  if (health) {
+    memory.executor.health = *health;
+    memory.refusal_counted = false;
+  } else if (health.error().code == base::ErrorCode::kDenied) {
+    memory.executor.kind = ExecutorView::Kind::kRefuses;
+  } else {
+    memory.executor.kind = ExecutorView::Kind::kSilent;
+  }
+}
+
+// A refusal of the provider is none of the executor's.
+base::Error not_reached(base::Error error) {
+  if (error.code != base::ErrorCode::kCancelled) error.code = base::ErrorCode::kUnavailable;
+  return error;
+}
+
+// It did not answer: it may have been paused or have gone, or its tokens have changed.
+void forget_way_in(Memory& memory, base::Moment now) {
+  outdate(memory, now);
+  memory.handle.reset();
+}
+
+}  // namespace
+
+base::Result<Target> Reconciler::target(const Pass& pass, const std::string& id, Priority priority,
+                                        std::stop_token stop) {
+  const Memory known = parts_.memories.recall(pass.uid());
+  std::optional<e2b::Handle> handle = known.handle;
+  if (!handle || handle->id != id) {
+    // A way in that did not lead in may have been an old one.
+    const bool anew = known.held.step == "Prepare" || known.held.step == "Resumed";
+    auto found = way_in_.find(name_of_provider(*pass.session), pass.wanted(), id, anew,
+                              pass.cloud(priority), stop);
+    if (!found) return not_reached(found.error());
+    handle = *std::move(found);
+    parts_.memories.update(pass.uid(), [&](Memory& memory) { memory.handle = handle; });
+  }
+  const api::SandboxStatus& status = pass.wanted().status;
+  return Target{pass.session->provider->spec, *handle,       pass.uid(), status.epoch,
+                pass.wanted().spec.provider,  status.run > 0};
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
+  if (pass.seen.memory.executor.kind == ExecutorView::Kind::kGone)
+    parts_.observer.drifted("executor");
+  const auto work = [this, pass, step](std::stop_token stop) {
+    const auto on_step = [&](std::string_view name) {
+      parts_.memories.update(pass.uid(), [&](Memory& memory) {
+        memory.progress = Progress{.step = std::string(name), .since = parts_.clock.now()};
+      });
+    };
+    const auto health = [&]() -> base::Result<wire::Health> {
+      on_step("asking the provider for the way in");
+      TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
+      return parts_.reach.prepare(where, step.replace, on_step, stop);
+    }();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.progress.reset();
+      note_executor(memory, step, health, rounds_.next(parts_.clock.now()),
+                    api::request_to_look(pass.wanted().metadata));
+      if (!health) forget_way_in(memory, parts_.clock.now());
+    });
+    // The first refusal is answered at once, by a replacement; one that is refused too waits.
+    if (!health && (step.replace || health.error().code != base::ErrorCode::kDenied))
+      hold_back(pass.wanted(), "Prepare", health.error());
+  };
+  return begin(pass, "Prepare", false, work,
+               is_ready_unheard(pass.seen) ? Operation::Line::kPatient : Operation::Line::kCommon);
+}
+
+// Whoever gets no turn, or finds no thread free, comes again: nothing is wrong with the sandbox.
+Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
+  const std::string request = api::request_to_look(pass.wanted().metadata);
+  const auto turn = rounds_.take_turn(parts_.clock.now());
+  const auto ask = [this, pass, step, request, turn](std::stop_token stop) {
+    const auto answer = [&]() -> base::Result<wire::Health> {
+      TRY(const Target where, target(pass, step.id, Priority::kPoll, stop));
+      return parts_.reach.health(where, stop);
+    }();
+    const base::Moment now = parts_.clock.now();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.executor = heard(std::move(memory.executor), answer, now, rounds_.next(now));
+      memory.executor.request = request;
+      if (!answer && answer.error().code == base::ErrorCode::kConflict) memory.handle.reset();
+    });
+  };
+  Outcome outcome;
+  if (turn) outcome = begin(pass, "AskExecutor", false, ask, Operation::Line::kPatient);
+  if (outcome.begun) return outcome;
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.executor.ask_at = rounds_.put_off(parts_.clock.now());
+    memory.executor.request = request;
+  });
+  return {};
+}
+
+Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
+  return begin(pass, "Resumed", false, [this, pass, step](std::stop_token stop) {
+    const auto health = [&]() -> base::Result<wire::Health> {
+      TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
+      return parts_.reach.resumed(
+          where, {step.identity, parts_.clock.wall().time_since_epoch().count()}, stop);
+    }();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.quiesced = false;  // It lapses by itself, too.
+      if (health) {
+        memory.executor.health = *health;
+        memory.executor.ask_at = rounds_.next(parts_.clock.now());
+        memory.told = key_of_run(health->instance, memory.executor.started_at);
+        memory.rolled_back = false;
+      } else {
+        memory.executor = {};
+        forget_way_in(memory, parts_.clock.now());
+      }
+    });
+    if (!health) hold_back(pass.wanted(), "Resumed", health.error());
+  });
+}
+
+}  // namespace controller
