@@ -41,19 +41,6 @@ JsonPatch only_if(const Expected& expected) {
   return patch;
 }
 
-// As a merge patch has it. Annotations that we do not mirror stay as they are.
-Json difference(const std::map<std::string, std::string>& before,
-                const std::map<std::string, std::string>& after) {
-  Json change = Json::object();
-  for (const auto& [name, value] : before)
-    if (!after.contains(name)) change[name] = nullptr;
-  for (const auto& [name, value] : after) {
-    const auto old = before.find(name);
-    if (old == before.end() || old->second != value) change[name] = value;
-  }
-  return change;
-}
-
 bool is_ours(const std::vector<std::string>& finalizers) {
   return std::ranges::find(finalizers, api::kFinalizer) != finalizers.end();
 }
@@ -149,6 +136,7 @@ Result<Sandbox> ClusterStore::update_metadata(const Key& key, const Expected& ex
                                      .test("/metadata/finalizers", metadata.finalizers)
                                      .replace("/metadata/finalizers", finalizers)));
   const Json change = {{"metadata",
+                        // Those that we do not mirror stay as they are.
                         {{"annotations", difference(metadata.annotations, annotations)},
                          {"finalizers", finalizers}}}};
   return written(

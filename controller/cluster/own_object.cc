@@ -38,17 +38,12 @@ std::string names_in(const ObjectData& data) {
   return "but " + base::join(names, ", ") + (data.size() > names.size() ? ", ..." : "");
 }
 
-// As a merge patch has it: what is gone is null, what is as before is not there.
-Json difference(const ObjectData& before, const ObjectData& after, bool is_secret) {
-  Json change = Json::object();
-  for (const auto& [name, bytes] : before)
-    if (!after.contains(name)) change[name] = nullptr;
-  for (const auto& [name, bytes] : after) {
-    const auto old = before.find(name);
-    if (old != before.end() && old->second == bytes) continue;
-    change[name] = is_secret ? base::to_base64(bytes) : bytes;
-  }
-  return change;
+// As its data has them: a Secret's in base64.
+Json changes_of(const ObjectData& before, const ObjectData& after, bool is_secret) {
+  Json changes = difference(before, after);
+  for (auto& value : changes)
+    if (is_secret && value.is_string()) value = base::to_base64(value.get<std::string>());
+  return changes;
 }
 
 // Of a create, only the namespace can be what is not found.
@@ -60,6 +55,17 @@ kube::Refusal with_cure(kube::Refusal refusal, const std::string& space) {
 }
 
 }  // namespace
+
+Json difference(const ObjectData& before, const ObjectData& after) {
+  Json change = Json::object();
+  for (const auto& [name, value] : before)
+    if (!after.contains(name)) change[name] = nullptr;
+  for (const auto& [name, value] : after) {
+    const auto old = before.find(name);
+    if (old == before.end() || old->second != value) change[name] = value;
+  }
+  return change;
+}
 
 Result<std::string> secret_value(kube::Client& client, const api::Key& secret,
                                  const std::string& key) {
@@ -87,7 +93,7 @@ Result<OwnObject::Held> OwnObject::get(std::stop_token stop) const {
 
 kube::Answer<Done> OwnObject::put(const Held& before, const ObjectData& data,
                                   std::stop_token stop) const {
-  Json object = {{"data", difference(before.data, data, is_secret())}};
+  Json object = {{"data", changes_of(before.data, data, is_secret())}};
   if (before.identity.uid.empty()) {
     object["apiVersion"] = kube::api_version_of(resource_);
     object["kind"] = resource_.kind;

@@ -12,6 +12,10 @@ namespace controller {
 // The names of a ConfigMap's or Secret's data, and their bytes.
 using ObjectData = std::map<std::string, std::string>;
 
+// What makes one of the other, as a merge patch has it: what is gone is null, what is as before is
+// not there. Pure.
+base::Json difference(const ObjectData& before, const ObjectData& after);
+
 // One key of a Secret. kNotFound names what is missing, kDenied who may not read it.
 base::Result<std::string> secret_value(kube::Client& client, const api::Key& secret,
                                        const std::string& key);
