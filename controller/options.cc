@@ -8,15 +8,18 @@
 namespace controller {
 namespace {
 
+bool has_flags_of_attach(const Options& options) {
+  const Options none;
+  return options.attach_address != none.attach_address || options.attach_port != none.attach_port ||
+         options.attach_names != none.attach_names || options.attach_secret != none.attach_secret ||
+         options.attach_look_seconds != none.attach_look_seconds;
+}
+
 // Why nobody can attach as these flags have it; empty when they can, or are not to.
 std::string fault_of_attach(const Options& options) {
-  const Options none;
-  if (options.attach_address.empty()) {
-    const bool any = options.attach_port != none.attach_port || !options.attach_names.empty() ||
-                     !options.attach_secret.empty() ||
-                     options.attach_look_seconds != none.attach_look_seconds;
-    return any ? "flags of the attach service go with --attach-address" : "";
-  }
+  if (options.attach_address.empty())
+    return has_flags_of_attach(options) ? "flags of the attach service go with --attach-address"
+                                        : "";
   const auto at = listening_at("--attach-address", options.attach_address, options.attach_port);
   if (!at) return at.error().message;
   if (!base::is_ip_address(at->host))
@@ -143,15 +146,12 @@ std::string contradiction_in(const Options& options) {
   if (options.manifests.empty()) return "--state goes with --manifests";
   if (options.state.empty()) return "--manifests goes with --state";
   const Options none;
-  const bool cluster =
-      !options.kubeconfig.empty() || !options.context.empty() ||
-      !options.watched_namespace.empty() || !options.own_namespace.empty() ||
-      options.release != none.release || options.shards != none.shards ||
-      options.lease_seconds != none.lease_seconds ||
-      options.http_transport != none.http_transport ||
-      options.attach_address != none.attach_address || options.attach_port != none.attach_port ||
-      options.attach_names != none.attach_names || options.attach_secret != none.attach_secret ||
-      options.attach_look_seconds != none.attach_look_seconds;
+  const bool cluster = !options.kubeconfig.empty() || !options.context.empty() ||
+                       !options.watched_namespace.empty() || !options.own_namespace.empty() ||
+                       options.release != none.release || options.shards != none.shards ||
+                       options.lease_seconds != none.lease_seconds ||
+                       options.http_transport != none.http_transport ||
+                       has_flags_of_attach(options);
   return cluster ? "--manifests is a folder; flags of a cluster do not go with it" : "";
 }
 
