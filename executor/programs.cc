@@ -21,6 +21,7 @@
 #include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "libs/base/log.h"
+#include "libs/base/reading.h"
 #include "libs/wire/proof.h"
 
 namespace executor {
@@ -123,17 +124,7 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
 // The first line of stdin, which then is closed. What it holds is secret. Whoever started us may
 // have died before it wrote: the line ends then too, at kSecretsWithin.
 std::string read_secrets_line() {
-  const base::SystemClock clock;
-  const auto end = clock.now() + kSecretsWithin;
-  std::string line;
-  char byte = 0;
-  while (line.size() < kSecretsBytesMax) {
-    pollfd input{.fd = 0, .events = POLLIN, .revents = 0};
-    const auto left = end - clock.now();
-    if (left.count() <= 0 || ::poll(&input, 1, static_cast<int>(left.count())) <= 0) break;
-    if (::read(0, &byte, 1) != 1 || byte == '\n') break;
-    line += byte;
-  }
+  const std::string line = base::read_line(0, kSecretsBytesMax, kSecretsWithin);
   ::close(0);
   settle_in();
   return line;

@@ -1,6 +1,7 @@
 #include "libs/base/reading.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,24 @@ Result<std::string> read_regular_file(const std::filesystem::path& path, std::si
   if (!file || !S_ISREG(found.st_mode))
     return error(ErrorCode::kInvalid, path.string(), " is not a regular file");
   return read_to_end(file.get(), path, bytes_max);
+}
+
+std::string read_line(int fd, std::size_t bytes_max, Milliseconds within) {
+  const SystemClock clock;
+  const auto end = clock.now() + within;
+  std::string line;
+  while (line.size() < bytes_max) {
+    pollfd readable{.fd = fd, .events = POLLIN, .revents = 0};
+    const auto left = end - clock.now();
+    if (left.count() <= 0) break;
+    if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
+    char byte = 0;
+    const ssize_t got = ::read(fd, &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != 1 || byte == '\n') break;
+    line += byte;
+  }
+  return line;
 }
 
 }  // namespace base

@@ -1,16 +1,15 @@
 #include "local_e2b/control/shared_executor.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 
-#include "libs/base/clock.h"
 #include "libs/base/files.h"
 #include "libs/base/json.h"
+#include "libs/base/reading.h"
 #include "libs/base/strings.h"
 #include "local_e2b/box/spawn.h"
 
@@ -29,23 +28,6 @@ base::Result<Pipe> make_pipe() {
   return Pipe{base::Fd(ends[0]), base::Fd(ends[1])};
 }
 
-// What was said up to the end of the line, or up to where nothing more came.
-std::string read_line(int pipe) {
-  const base::SystemClock clock;
-  const auto deadline = clock.now() + kStart;
-  std::string line;
-  while (line.size() < kLineBytesMax && !line.ends_with('\n')) {
-    pollfd readable{.fd = pipe, .events = POLLIN, .revents = 0};
-    const auto left = deadline - clock.now();
-    if (left.count() <= 0) break;
-    if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
-    char byte = 0;
-    if (::read(pipe, &byte, 1) != 1) break;
-    line += byte;
-  }
-  return line;
-}
-
 }  // namespace
 
 base::Result<std::unique_ptr<SharedExecutor>> SharedExecutor::start(
@@ -56,7 +38,7 @@ base::Result<std::unique_ptr<SharedExecutor>> SharedExecutor::start(
   // From here on its end is this object's.
   std::unique_ptr<SharedExecutor> started(new SharedExecutor(pid, std::move(input.out)));
   output.out.reset();
-  CHECK_OK(started->understand(read_line(output.in.get())));
+  CHECK_OK(started->understand(base::read_line(output.in.get(), kLineBytesMax, kStart)));
   return started;
 }
 
