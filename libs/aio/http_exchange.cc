@@ -71,16 +71,15 @@ Task<base::Result<std::size_t>> Exchange::read(char* buffer, std::size_t size) {
 }
 
 Task<base::Result<std::string>> Exchange::read_all(std::size_t bytes_max) {
-  const auto too_large = base::error(base::ErrorCode::kInvalid, "the body is larger than ",
-                                     std::to_string(bytes_max), " bytes");
-  if (request_.content_length && *request_.content_length > bytes_max) co_return too_large;
+  if (request_.content_length && *request_.content_length > bytes_max)
+    co_return body_too_large(bytes_max);
   reader_->limit_body(bytes_max);
   std::string whole;
   std::vector<char> piece(16u << 10);
   for (;;) {
     CO_TRY(const std::size_t got, co_await read(piece.data(), piece.size()));
     if (got == 0) co_return whole;
-    if (whole.size() + got > bytes_max) co_return too_large;
+    if (whole.size() + got > bytes_max) co_return body_too_large(bytes_max);
     whole.append(piece.data(), got);
   }
 }

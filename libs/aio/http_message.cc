@@ -55,12 +55,12 @@ void Input::give_back() {
   more_came_ = false;
 }
 
-namespace {
-
-base::Error too_large(std::uint64_t bytes_max) {
+base::Error body_too_large(std::uint64_t bytes_max) {
   return base::error(base::ErrorCode::kInvalid, "the body is larger than ",
                      std::to_string(bytes_max), " bytes");
 }
+
+namespace {
 
 base::Error body_error(const boost::system::error_code& failed) {
   return base::error(base::ErrorCode::kInvalid, "malformed HTTP body: ", failed.message());
@@ -131,7 +131,7 @@ class Reader final : public MessageReader {
         const std::size_t got = size - body.size;
         if (got > 0) co_return got;
         if (!failed || parser_.is_done()) continue;
-        if (failed == http::error::body_limit) co_return too_large(body_bytes_max_);
+        if (failed == http::error::body_limit) co_return body_too_large(body_bytes_max_);
         if (failed != http::error::need_more) co_return body_error(failed);
         if (input.full()) co_return body_error(failed);
       }

@@ -68,6 +68,8 @@ class MessageReader {
                                                     std::size_t size) = 0;
   virtual bool done() const = 0;
 };
+base::Error body_too_large(std::uint64_t bytes_max);
+
 std::unique_ptr<MessageReader> make_request_reader(std::size_t head_bytes_max);
 // `to_head`: the reply to a HEAD request, which has no body whatever its fields say.
 std::unique_ptr<MessageReader> make_response_reader(std::size_t head_bytes_max, bool to_head);

@@ -81,10 +81,10 @@ base::Result<Facts> facts_from_json(const base::Json& json);
 base::Json to_json(const Brake& brake);
 base::Result<Brake> brake_from_json(const base::Json& json);
 
+inline constexpr std::string_view kRestoreOrRemove = "restore it from a copy, or remove it";
 // A JSON file that may be absent; errors name the path, and what to do about one that is spoilt.
-base::Result<std::optional<base::Json>> read_json_file(
-    const std::filesystem::path& path,
-    std::string_view cure = "restore it from a copy, or remove it");
+base::Result<std::optional<base::Json>> read_json_file(const std::filesystem::path& path,
+                                                       std::string_view cure = kRestoreOrRemove);
 // FOLDER/NAME.json, or kInvalid when `name` could lead elsewhere or be taken for a staged file;
 // `what` it is no instance of, for the message ("UID").
 base::Result<std::filesystem::path> json_file_of(const std::filesystem::path& folder,

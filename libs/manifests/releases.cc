@@ -19,7 +19,7 @@ Result<std::vector<Releases::Release>> Releases::read(const fs::path& path) cons
   auto releases = api::releases_from_json(*json);
   if (releases) return releases;
   return base::error(base::ErrorCode::kInvalid, path.string(), " is ", releases.error().message,
-                     "; restore it from a copy, or remove it");
+                     "; ", kRestoreOrRemove);
 }
 
 Result<Done> Releases::write(const fs::path& path, const std::vector<Release>& releases) const {
