@@ -15,6 +15,26 @@ e2b::SandboxInfo sandbox(const std::string& id, e2b::State state = e2b::State::k
   return {.id = id, .state = state};
 }
 
+// A folder in which there are providers of those names, read.
+std::unique_ptr<manifests::FileStore> store_of(const base::TemporaryFolder& folder,
+                                               const base::Clock& clock,
+                                               const std::vector<std::string>& providers) {
+  std::filesystem::create_directory(folder / "manifests");
+  for (const std::string& name : providers)
+    EXPECT_TRUE(base::write_file_atomically(
+        folder / "manifests" / (name + ".yaml"),
+        "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata: {name: " + name +
+            "}\nspec:\n  api: {url: \"http://127.0.0.1:1\"}\n"
+            "  data: {url: \"http://127.0.0.1:2\", routing: Header}\n",
+        0644));
+  auto store = manifests::FileStore::open(
+      {.manifests = folder / "manifests", .state = folder / "state"}, clock);
+  EXPECT_TRUE(store) << store.error().message;
+  if (!store) return nullptr;
+  EXPECT_TRUE((*store)->scan_once());
+  return *std::move(store);
+}
+
 TEST(Poll, NamesTheSandboxesThatAreNotAsTheyWere) {
   const Polled before{.sandboxes = {{"same", {sandbox("a")}},
                                     {"paused", {sandbox("b")}},
@@ -37,19 +57,10 @@ TEST(Poll, NoticesAnotherRunOfTheSameSandbox) {
 TEST(Connections, TellAKeyThatIsMissingFromOneThatCannotBeOne) {
   const base::TemporaryFolder folder;
   base::FakeClock clock;
-  std::filesystem::create_directory(folder / "manifests");
-  ASSERT_TRUE(base::write_file_atomically(
-      folder / "manifests/one.yaml",
-      "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata: {name: one}\n"
-      "spec:\n  api: {url: \"http://127.0.0.1:1\"}\n"
-      "  data: {url: \"http://127.0.0.1:2\", routing: Header}\n",
-      0644));
-  const auto store = manifests::FileStore::open(
-      {.manifests = folder / "manifests", .state = folder / "state"}, clock);
-  ASSERT_TRUE(store) << store.error().message;
-  ASSERT_TRUE((*store)->scan_once());
+  const auto store = store_of(folder, clock, {"one"});
+  ASSERT_TRUE(store);
   base::Error trouble{base::ErrorCode::kNotFound, "why"};
-  Connections connections(**store, clock,
+  Connections connections(*store, clock,
                           {[&](const auto&) { return base::Result<std::string>(trouble); },
                            [&](const auto&) { return std::shared_ptr<e2b::Cloud>(); }});
   EXPECT_EQ(connections.session("one").error().reason, "CredentialsMissing");
@@ -64,22 +75,12 @@ TEST(Connections, TellAKeyThatIsMissingFromOneThatCannotBeOne) {
 TEST(Connections, ForgetsTheProvidersThatAreGone) {
   const base::TemporaryFolder folder;
   base::FakeClock clock;
-  std::filesystem::create_directory(folder / "manifests");
-  for (const std::string name : {"kept", "gone"})
-    ASSERT_TRUE(base::write_file_atomically(
-        folder / "manifests" / (name + ".yaml"),
-        "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata: {name: " + name +
-            "}\nspec:\n  api: {url: \"http://127.0.0.1:1\"}\n"
-            "  data: {url: \"http://127.0.0.1:2\", routing: Header}\n",
-        0644));
-  const auto store = manifests::FileStore::open(
-      {.manifests = folder / "manifests", .state = folder / "state"}, clock);
-  ASSERT_TRUE(store) << store.error().message;
-  ASSERT_TRUE((*store)->scan_once());
+  const auto store = store_of(folder, clock, {"kept", "gone"});
+  ASSERT_TRUE(store);
   const auto cloud = std::make_shared<e2b::FakeCloud>(clock, e2b::FakeCloud::Callbacks::kByHand);
-  Connections connections(
-      **store, clock,
-      {[](const auto&) { return std::string("key"); }, [&](const auto&) { return cloud; }});
+  Connections connections(*store, clock,
+                          {[](const auto&) { return std::string("key"); },
+                           [&](const auto&) { return std::shared_ptr<e2b::Cloud>(cloud); }});
   for (const std::string name : {"kept", "gone"}) ASSERT_TRUE(connections.poll(name, {}));
   EXPECT_EQ(cloud.use_count(), 3);
 

@@ -78,6 +78,14 @@ class Harness:
         assert self.here.cluster.ask("DELETE", f"{RBAC}/rolebindings/{self.name}").status == 200
 
 
+def harness_that_may_attach(here):
+    """Where the controller may ask who somebody is."""
+    here.grant_all(ATTACH_RULES, "attach")
+    harness = Harness(here)
+    harness.may_attach()
+    return harness
+
+
 def door(here, name, *arguments):
     """A controller with the attach service."""
     flags = arguments or ["--attach-name", "127.0.0.1"]
@@ -213,9 +221,7 @@ def test_who_has_the_right_gets_the_way_to_the_executor():
 
 def test_a_right_that_is_taken_away_is_gone_and_a_paused_box_has_no_way_in():
     with cluster_world() as here, door(here, "one") as replica:
-        here.grant_all(ATTACH_RULES, "attach")
-        harness = Harness(here)
-        harness.may_attach()
+        harness = harness_that_may_attach(here)
         here.sandbox("box")
         box = here.wait_ready("box")["box"]
         port, trust, token = port_of(here, replica), published(here), harness.token()
@@ -238,9 +244,7 @@ def test_a_right_that_is_taken_away_is_gone_and_a_paused_box_has_no_way_in():
 
 def test_every_replica_answers_and_they_share_one_certificate():
     with cluster_world() as here:
-        here.grant_all(ATTACH_RULES, "attach")
-        harness = Harness(here)
-        harness.may_attach()
+        harness = harness_that_may_attach(here)
         token = harness.token()
         with door(here, "first") as first:
             here.wait_for("a leader", first.acts)
@@ -281,9 +285,7 @@ def test_every_replica_answers_and_they_share_one_certificate():
 
 def test_an_api_server_that_is_away_is_no_yes_and_no_no():
     with cluster_world() as here, door(here, "one") as replica:
-        here.grant_all(ATTACH_RULES, "attach")
-        harness = Harness(here)
-        harness.may_attach()
+        harness = harness_that_may_attach(here)
         here.sandbox("box")
         here.wait_ready("box")
         port, trust, tokens = port_of(here, replica), published(here), [harness.token() for _ in range(2)]
@@ -302,9 +304,7 @@ def test_an_api_server_that_is_away_is_no_yes_and_no_no():
 
 def test_somebody_elses_certificate_is_only_read():
     with cluster_world() as here, door(here, "one", "--attach-secret", "by-others") as replica:
-        here.grant_all(ATTACH_RULES, "attach")
-        harness, authority = Harness(here), here.cluster.authority
-        harness.may_attach()
+        harness, authority = harness_that_may_attach(here), here.cluster.authority
         trust, token = authority.path("ca.crt").read_text(), harness.token()
         here.wait_for("it is said what is missing", lambda: "there is no Secret sandfleet-system/by-others yet" in replica.readiness())
 
