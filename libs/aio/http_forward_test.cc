@@ -23,7 +23,8 @@ using testing::tell;
 
 Task<> send_back(std::shared_ptr<HttpExchange> exchange) {
   std::string names;
-  for (const auto& [name, value] : exchange->head().fields) names += name + "=" + value + ";";
+  for (const auto& [name, value] : exchange->head().fields)
+    names.append(name).append("=").append(value).append(";");
   EXPECT_TRUE(co_await exchange->begin(200, {{"X-Fields", names}}));
   char piece[4096];
   for (;;) {

@@ -60,7 +60,7 @@ base::Error closed_here(const char* what) {
 }  // namespace
 
 struct Stream::State {
-  explicit State(Executor executor) : in(executor), out(std::move(executor)) {}
+  explicit State(const Executor& executor) : in(executor), out(executor) {}
   stream_descriptor in;
   stream_descriptor out;  // Unused when one descriptor carries both ways.
   bool both_ways = false;

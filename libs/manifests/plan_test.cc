@@ -83,6 +83,7 @@ class Seen {
 
 std::vector<std::string> names(const std::vector<const Declared*>& documents) {
   std::vector<std::string> found;
+  found.reserve(documents.size());
   for (const Declared* document : documents)
     found.push_back(document->file + "/" + document->key.name);
   return found;
@@ -90,6 +91,7 @@ std::vector<std::string> names(const std::vector<const Declared*>& documents) {
 
 std::vector<std::string> names(const std::vector<Id>& ids) {
   std::vector<std::string> found;
+  found.reserve(ids.size());
   for (const Id& id : ids) found.push_back(id.key.name);
   return found;
 }
