@@ -1,14 +1,6 @@
 #include "executor/admin/pause_guard.h"
 
-#include <algorithm>
-
 namespace executor {
-
-base::Milliseconds AwakeTime::look(base::Moment now) {
-  awake_ += std::clamp(now - last_, base::Milliseconds(0), kGapMax);
-  last_ = now;
-  return awake_;
-}
 
 void PauseGuard::quiesce(base::Seconds deadline, base::Moment now) {
   awake_.emplace(now);

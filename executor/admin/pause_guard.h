@@ -2,22 +2,10 @@
 
 #include <optional>
 
+#include "libs/base/awake_time.h"
 #include "libs/base/clock.h"
 
 namespace executor {
-
-// Time in which this process was not frozen, counted in looks at the clock: a gap of more than
-// kGapMax between two looks counts as kGapMax, because the process cannot have been awake for it.
-class AwakeTime {
- public:
-  static constexpr base::Milliseconds kGapMax{2000};
-  explicit AwakeTime(base::Moment now) : last_(now) {}
-  base::Milliseconds look(base::Moment now);  // In all, up to now.
-
- private:
-  base::Moment last_;
-  base::Milliseconds awake_{};
-};
 
 // Whether the executor stands still for a pause. It lapses by itself after its deadline in awake
 // time, so that a pause that never came does not leave it closed for ever.
@@ -29,7 +17,7 @@ class PauseGuard {
   bool look(base::Moment now);  // True when it has just lapsed.
 
  private:
-  std::optional<AwakeTime> awake_;
+  std::optional<base::AwakeTime> awake_;
   base::Milliseconds deadline_{};
 };
 

@@ -12,14 +12,6 @@ using std::chrono::seconds;
 
 const base::Moment kStart(seconds(1000));
 
-TEST(AwakeTime, CountsAGapAsTwoSecondsAtMost) {
-  AwakeTime awake(kStart);
-  EXPECT_EQ(awake.look(kStart + milliseconds(1500)), milliseconds(1500));
-  EXPECT_EQ(awake.look(kStart + seconds(3600)), milliseconds(3500));
-  EXPECT_EQ(awake.look(kStart + seconds(3600)), milliseconds(3500));
-  EXPECT_EQ(awake.look(kStart + seconds(3601)), milliseconds(4500));
-}
-
 TEST(PauseGuard, LapsesOnceAfterItsDeadlineInAwakeTime) {
   PauseGuard guard;
   EXPECT_FALSE(guard.quiesced());
