@@ -15,20 +15,14 @@ constexpr std::string_view to_word(TokenKind kind) {
   return kind == TokenKind::kAttach ? "attach" : "admin";
 }
 
-constexpr std::pair<Ceiling, std::string_view> kCeilings[] = {
-    {Ceiling::kReadOnly, "ReadOnly"},
-    {Ceiling::kWorkspaceWrite, "WorkspaceWrite"},
-    {Ceiling::kDangerFullAccess, "DangerFullAccess"},
-};
-
 std::string_view to_word(Ceiling ceiling) {
-  for (const auto& [value, word] : kCeilings)
+  for (const auto& [value, word] : kCeilingWords)
     if (value == ceiling) return word;
   return {};
 }
 
 std::optional<Ceiling> ceiling_of(std::string_view word) {
-  for (const auto& [value, spelled] : kCeilings)
+  for (const auto& [value, spelled] : kCeilingWords)
     if (spelled == word) return value;
   return std::nullopt;
 }

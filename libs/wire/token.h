@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "libs/base/clock.h"
 #include "libs/base/result.h"
@@ -19,6 +20,11 @@ std::string derive_key(std::string_view fleet_key, TokenKind kind, std::string_v
                        std::int64_t epoch);
 
 enum class Ceiling { kReadOnly, kWorkspaceWrite, kDangerFullAccess };
+inline constexpr std::pair<Ceiling, std::string_view> kCeilingWords[] = {
+    {Ceiling::kReadOnly, "ReadOnly"},
+    {Ceiling::kWorkspaceWrite, "WorkspaceWrite"},
+    {Ceiling::kDangerFullAccess, "DangerFullAccess"},
+};
 
 struct Claims {
   TokenKind kind = TokenKind::kAttach;

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "libs/wire/frames/file_operations.h"
+#include "libs/wire/frames/process_operations.h"
+
+namespace wire {
+
+// Every operation, for whoever does the same with each: visit.template operator()<Args>().
+template <typename Visit>
+void for_each_operation(Visit visit) {
+  visit.template operator()<ResolveArgs>();
+  visit.template operator()<StatArgs>();
+  visit.template operator()<LstatArgs>();
+  visit.template operator()<ReadTextArgs>();
+  visit.template operator()<ReadBytesArgs>();
+  visit.template operator()<ListDirArgs>();
+  visit.template operator()<ListTreeArgs>();
+  visit.template operator()<WriteArgs>();
+  visit.template operator()<EditTextArgs>();
+  visit.template operator()<MkdirArgs>();
+  visit.template operator()<RemoveArgs>();
+  visit.template operator()<RenameArgs>();
+  visit.template operator()<CopyArgs>();
+  visit.template operator()<WatchArgs>();
+  visit.template operator()<ResolveExecutableArgs>();
+  visit.template operator()<SpawnArgs>();
+  visit.template operator()<ReadOutputArgs>();
+  visit.template operator()<WaitArgs>();
+  visit.template operator()<SignalArgs>();
+  visit.template operator()<TerminateArgs>();
+  visit.template operator()<AttachArgs>();
+  visit.template operator()<ReleaseArgs>();
+  visit.template operator()<ListProcessesArgs>();
+}
+
+}  // namespace wire
