@@ -1,0 +1,318 @@
+#include "libs/wire/session/session_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libs/base/crypto.h"
+#include "libs/base/strings.h"
+#include "libs/wire/proof.h"
+
+namespace wire {
+namespace {
+
+constexpr std::size_t kLostMax = 64;
+constexpr base::Milliseconds kSlack = std::chrono::minutes(5);
+constexpr std::size_t kSessionIdBytes = 16;
+constexpr std::size_t kLinkNameBytes = 8;
+
+}  // namespace
+
+SessionHost::SessionHost(HostSettings settings, Identity identity, base::Moment now)
+    : settings_(std::move(settings)), identity_(std::move(identity)), awake_(now) {}
+
+std::optional<LinkId> SessionHost::link_up(Now now) {
+  if (links_.size() >= settings_.links_max && !make_room()) return std::nullopt;
+  links_.emplace(++last_link_, Link{.begun = now.moment, .pulse = Pulse(now.moment)});
+  return last_link_;
+}
+
+// Ids grow, so the first that has not proven itself has waited longest.
+bool SessionHost::make_room() {
+  const auto oldest = std::ranges::find_if(
+      links_, [](const auto& one) { return one.second.phase != Phase::kOpen; });
+  if (oldest == links_.end()) return false;
+  links_.erase(oldest);
+  return true;
+}
+
+void SessionHost::receive(LinkId id, Frame frame, Now now) {
+  const auto found = links_.find(id);
+  if (found == links_.end() || found->second.over) return;
+  Link& link = found->second;
+  link.pulse.heard(now.moment);
+  auto message = to_message(std::move(frame));
+  if (!message) return close(id, link, CloseReason::kProtocol, message.error().message);
+  receive(id, link, *std::move(message), now);
+}
+
+void SessionHost::refuse(LinkId id, std::string_view why) {
+  const auto found = links_.find(id);
+  if (found != links_.end()) close(id, found->second, CloseReason::kProtocol, why);
+}
+
+void SessionHost::receive(LinkId id, Link& link, Message message, Now now) {
+  if (const auto* closed = std::get_if<Close>(&message)) {
+    const std::string session = link.session;
+    const bool ends = closed->reason == CloseReason::kEnd && link.phase == Phase::kOpen;
+    leave(id, link);
+    link.over = true;
+    if (ends) end(session, SessionEnd::kByClient);
+    return;
+  }
+  if (link.phase == Phase::kFresh) {
+    if (auto* hello = std::get_if<Hello>(&message)) return greet(id, link, std::move(*hello), now);
+    return close(id, link, CloseReason::kProtocol, "it did not begin with hello");
+  }
+  if (link.phase == Phase::kChallenged) {
+    if (const auto* prove = std::get_if<Prove>(&message)) return admit(id, link, *prove, now);
+    return close(id, link, CloseReason::kProtocol, "it did not prove itself");
+  }
+  if (std::holds_alternative<Ping>(message)) {
+    link.pong_due = true;
+  } else if (const auto* renewal = std::get_if<Renew>(&message)) {
+    renew(id, link, *renewal, now);
+  } else if (!std::holds_alternative<Pong>(message)) {
+    hand_on(id, link, std::move(message));
+  }
+}
+
+void SessionHost::hand_on(LinkId id, Link& link, Message message) {
+  auto events = sessions_.at(link.session).served.receive(std::move(message));
+  if (!events) return close(id, link, CloseReason::kProtocol, events.error().message);
+  for (SessionEvent& event : *events) events_.push_back({link.session, std::move(event)});
+}
+
+base::Result<Claims> SessionHost::judge(const std::string& claims, Now now) const {
+  using base::ErrorCode;
+  TRY(auto said, verify_claims(claims, TokenKind::kAttach, settings_.attach_key, now.wall));
+  if (said.uid != identity_.uid || said.epoch != identity_.epoch)
+    return base::error(ErrorCode::kDenied, "token refused: it is for another executor");
+  if (said.run != identity_.run)
+    return base::error(ErrorCode::kDenied, "token refused: it is for another run");
+  return said;
+}
+
+void SessionHost::greet(LinkId id, Link& link, Hello hello, Now now) {
+  if (shut_) return close(id, link, *shut_, "nobody is let in just now");
+  if (hello.protocol.min > kProtocolVersion || hello.protocol.max < kProtocolVersion)
+    return close(id, link, CloseReason::kVersion,
+                 "version " + std::to_string(kProtocolVersion) + " is spoken here");
+  if (!hello.claims)
+    return close(id, link, CloseReason::kDenied, "a token is needed that proves itself unseen");
+  auto claims = judge(*hello.claims, now);
+  if (!claims) return close(id, link, CloseReason::kDenied, claims.error().message);
+  link.phase = Phase::kChallenged;
+  link.nonces = {*hello.nonce, new_nonce()};
+  link.answer = Challenge{
+      link.nonces.server,
+      link_proof(ProofOf::kExecutor, secret_of(*hello.claims, settings_.attach_key), link.nonces)};
+  link.claims = *std::move(claims);
+  link.hello = std::move(hello);
+}
+
+void SessionHost::admit(LinkId id, Link& link, const Prove& prove, Now now) {
+  const std::string secret = secret_of(*link.hello.claims, settings_.attach_key);
+  if (!is_link_proof(prove.proof, ProofOf::kClient, secret, link.nonces))
+    return close(id, link, CloseReason::kDenied, "the token was not proven");
+  newest_birth_ = std::max(newest_birth_, link.claims->issued);
+  Welcome welcome{.instance = settings_.instance,
+                  .uid = identity_.uid,
+                  .epoch = identity_.epoch,
+                  .incarnation = identity_.incarnation,
+                  .cwd = settings_.cwd,
+                  .workspace_root = settings_.workspace_root,
+                  .ceiling = link.claims->ceiling,
+                  .expires_ms = expires_ms(*link.claims, now),
+                  .features = settings_.features};
+  const std::string name = session_for(link, welcome);
+  if (name.empty())
+    return close(id, link, CloseReason::kBusy, "too many sessions are open", 30'000);
+  Session& session = sessions_.at(name);
+  if (session.link)
+    close(*session.link, links_.at(*session.link), CloseReason::kReplaced,
+          "a newer link has this session");
+  session.link = id;
+  session.ceiling = link.claims->ceiling;
+  session.lease = base::Seconds(link.hello.lease_seconds);
+  welcome.link = base::random_hex(kLinkNameBytes);
+  session.served.link_up(welcome.link);
+  welcome.session = link.session = name;
+  welcome.lease_ms = session.lease.count();
+  link.phase = Phase::kOpen;
+  link.answer = std::move(welcome);
+}
+
+// The session that it asks to go on with, or a new one; empty when there are too many.
+std::string SessionHost::session_for(Link& link, Welcome& welcome) {
+  if (link.hello.session) {
+    const auto known = sessions_.find(*link.hello.session);
+    if (known != sessions_.end() && known->second.subject == link.claims->subject) {
+      welcome.resumed = true;
+      return known->first;
+    }
+    const bool lost = std::ranges::find(lost_, *link.hello.session) != lost_.end();
+    welcome.why = lost ? NotResumed::kLost : NotResumed::kUnknown;
+  }
+  if (sessions_.size() >= settings_.sessions_max) return {};
+  const std::string name = base::random_hex(kSessionIdBytes);
+  sessions_.emplace(name, Session{.subject = link.claims->subject});
+  return name;
+}
+
+void SessionHost::renew(LinkId id, Link& link, const Renew& renewal, Now now) {
+  if (!renewal.claims)
+    return close(id, link, CloseReason::kDenied, "a token is needed that proves itself unseen");
+  auto claims = judge(*renewal.claims, now);
+  if (!claims) return close(id, link, CloseReason::kDenied, claims.error().message);
+  const std::string secret = secret_of(*renewal.claims, settings_.attach_key);
+  if (!is_link_proof(*renewal.proof, ProofOf::kRenewal, secret, link.nonces))
+    return close(id, link, CloseReason::kDenied, "the token was not proven");
+  if (claims->subject != link.claims->subject)
+    return close(id, link, CloseReason::kDenied, "the token is another's");
+  newest_birth_ = std::max(newest_birth_, claims->issued);
+  link.claims = *std::move(claims);
+  sessions_.at(link.session).ceiling = link.claims->ceiling;
+  link.answer = Renewed{link.claims->ceiling, expires_ms(*link.claims, now)};
+}
+
+std::int64_t SessionHost::expires_ms(const Claims& claims, Now now) const {
+  return std::max<std::int64_t>((claims.expires - now.wall).count(), 1);
+}
+
+std::optional<Frame> SessionHost::next(LinkId id) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return std::nullopt;
+  Link& link = found->second;
+  if (link.close) return to_frame(*std::exchange(link.close, std::nullopt));
+  if (link.over) return std::nullopt;
+  if (link.answer) return to_frame(*std::exchange(link.answer, std::nullopt));
+  if (std::exchange(link.pong_due, false)) return to_frame(Pong{});
+  if (std::exchange(link.ping_due, false)) return to_frame(Ping{});
+  if (link.phase != Phase::kOpen) return std::nullopt;
+  auto message = sessions_.at(link.session).served.next();
+  if (!message) return std::nullopt;
+  return to_frame(*std::move(message));
+}
+
+bool SessionHost::over(LinkId id) const {
+  const auto found = links_.find(id);
+  return found == links_.end() || found->second.over;
+}
+
+void SessionHost::close(LinkId id, Link& link, CloseReason reason, std::string_view message,
+                        std::optional<std::int64_t> retry_after_ms) {
+  if (link.over) return;
+  leave(id, link);
+  link.over = true;
+  link.answer.reset();
+  link.close = Close{reason, std::string(base::cut(message, 1024)), retry_after_ms};
+}
+
+// Its session goes on without it, for as long as its lease.
+void SessionHost::leave(LinkId id, Link& link) {
+  if (link.phase != Phase::kOpen || link.over) return;
+  const auto found = sessions_.find(link.session);
+  if (found == sessions_.end() || found->second.link != id) return;
+  found->second.link.reset();
+  found->second.lease_left = found->second.lease;
+  found->second.served.link_down();
+}
+
+void SessionHost::link_down(LinkId id) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  leave(id, found->second);
+  links_.erase(found);
+}
+
+void SessionHost::end(const std::string& name, SessionEnd why) {
+  if (sessions_.erase(name) == 0) return;
+  events_.push_back({name, why});
+}
+
+void SessionHost::tick(Now now) {
+  for (auto& [id, link] : links_) {
+    if (link.over) continue;
+    const base::Milliseconds waited = now.moment - link.begun;
+    if (link.phase != Phase::kOpen) {
+      if (waited >= (link.phase == Phase::kFresh ? kHelloWithin : kHandshakeWithin))
+        close(id, link, CloseReason::kDenied, "it took too long to prove itself");
+    } else if (link.claims->expires + kSlack < now.wall) {
+      close(id, link, CloseReason::kExpired, "its token has ended");
+    } else if (link.pulse.dead(now.moment)) {
+      close(id, link, CloseReason::kSilent, "nothing was heard for 45 s");
+    } else if (link.pulse.ask(now.moment)) {
+      link.ping_due = true;
+    }
+  }
+  count_leases(now.moment);
+}
+
+void SessionHost::count_leases(base::Moment now) {
+  const base::Milliseconds awake = awake_.look(now);
+  const base::Milliseconds passed = awake - std::exchange(counted_, awake);
+  if (shut_) return;
+  std::vector<std::string> ended;
+  for (auto& [name, session] : sessions_) {
+    if (session.link) continue;
+    session.lease_left -= passed;
+    if (session.lease_left <= base::Milliseconds(0)) ended.push_back(name);
+  }
+  for (const std::string& name : ended) end(name, SessionEnd::kLease);
+}
+
+void SessionHost::quiesce(Now now) {
+  count_leases(now.moment);
+  shut_ = CloseReason::kQuiesce;
+  close_all(*shut_);
+}
+
+void SessionHost::thaw(Now now) {
+  count_leases(now.moment);
+  shut_.reset();
+}
+
+void SessionHost::resumed(const Identity& identity, Now now) {
+  thaw(now);
+  const bool moved = identity.uid != identity_.uid || identity.epoch != identity_.epoch ||
+                     identity.incarnation != identity_.incarnation;
+  const bool other_run = identity.run != identity_.run;
+  identity_ = identity;
+  if (moved) {
+    close_all(CloseReason::kLost);
+    while (!sessions_.empty()) {
+      lost_.push_back(sessions_.begin()->first);
+      end(lost_.back(), SessionEnd::kLost);
+      if (lost_.size() > kLostMax) lost_.pop_front();
+    }
+  } else if (other_run) {
+    close_all(CloseReason::kExpired);  // Their tokens are of the run before.
+  }
+}
+
+void SessionHost::shut_down() {
+  shut_ = CloseReason::kShutdown;
+  close_all(*shut_);
+}
+
+void SessionHost::close_all(CloseReason reason) {
+  for (auto& [id, link] : links_) close(id, link, reason);
+}
+
+ServedSession* SessionHost::find(const std::string& name) {
+  const auto found = sessions_.find(name);
+  return found == sessions_.end() ? nullptr : &found->second.served;
+}
+
+std::optional<Ceiling> SessionHost::ceiling(const std::string& name) const {
+  const auto found = sessions_.find(name);
+  if (found == sessions_.end()) return std::nullopt;
+  return found->second.ceiling;
+}
+
+std::optional<LinkId> SessionHost::link_of(const std::string& name) const {
+  const auto found = sessions_.find(name);
+  return found == sessions_.end() ? std::nullopt : found->second.link;
+}
+
+}  // namespace wire
