@@ -5,12 +5,29 @@ import os
 import pathlib
 import re
 import sys
+import time
 
 REPO = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("SANDFLEET_BIN", str(REPO / "build/release/bin"))
 sys.path[:0] = [str(REPO / "tests/support"), str(REPO / "tests/kubernetes")]
 TICKS = os.sysconf("SC_CLK_TCK")
 RANKS = (50, 90, 99)
+
+
+def say(text):
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+class Progress:
+    """A line now and then of how far something long is."""
+
+    def __init__(self, what, whole, every_s=5):
+        self.what, self.whole, self.every_s, self.told = what, whole, every_s, time.monotonic()
+
+    def reach(self, part):
+        if time.monotonic() - self.told > self.every_s:
+            self.told = time.monotonic()
+            say(f"  {self.what}: {part} of {self.whole}")
 
 
 def cpu_seconds(pid):
