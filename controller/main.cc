@@ -11,8 +11,11 @@
 //
 //   harnesses, over HTTPS -> Entrance: may they? (the API server), where? (Ways); in a cluster
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 #include "controller/attach/ways.h"
 #include "controller/controller.h"
@@ -36,6 +39,13 @@ std::string key_of_environment() {
   for (const char* name : {"SANDFLEET_API_KEY", "E2B_API_KEY"})
     if (const char* key = std::getenv(name); key && *key) return key;
   return {};
+}
+
+// Many threads work here by turns. With a heap for each of them, and with large blocks taken from
+// those heaps, each keeps what it once needed for a list or a reply, and never needs again.
+void keep_heaps_few() {
+  mallopt(M_ARENA_MAX, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
 }
 
 base::Result<base::Done> run(const Options& options) {
@@ -119,6 +129,7 @@ base::Result<base::Done> ask(const std::string& url) {
 int main(int argc, char** argv) {
   Options options;
   if (const auto exit_code = parse_options(argc, argv, options)) return *exit_code;
+  keep_heaps_few();
   base::log::configure(*base::log::parse_level(options.log_level),
                        *base::log::parse_format(options.log_format));
   const auto ended = options.probe.empty() ? run(options) : ask(options.probe);

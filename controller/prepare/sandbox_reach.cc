@@ -43,11 +43,11 @@ envd::Route route_to_executor(const api::ProviderSpec& provider, const e2b::Hand
 }
 
 SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
-                           std::string fleet_key, ExecutorFile file)
+                           std::string fleet_key, const ExecutorFile& file)
     : transport_of_(std::move(transport_of)),
       clock_(clock),
       fleet_key_(std::move(fleet_key)),
-      file_(std::move(file)) {}
+      file_(file) {}
 
 HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& target) const {
   const wire::Claims claims{.kind = wire::TokenKind::kAdmin,

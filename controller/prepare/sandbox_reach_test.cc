@@ -40,7 +40,8 @@ class WrongWay : public testing::TestWithParam<Site> {};
 TEST_P(WrongWay, IsNamedWithWhatToCheck) {
   const base::SystemClock clock;
   const auto transport = std::make_shared<net::FakeTransport>(GetParam().play);
-  SandboxReach reach([&](const auto&) { return transport; }, clock, std::string(32, 'k'), {});
+  const ExecutorFile none;
+  SandboxReach reach([&](const auto&) { return transport; }, clock, std::string(32, 'k'), none);
   const Target target{
       .provider = {.data_url = "http://me:s3cret@data.test:1/", .routing = api::Routing::kHeader},
       .handle = {.id = "sb-1"},

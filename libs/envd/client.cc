@@ -70,6 +70,41 @@ Result<Entry> read_entry(const Json& reply) {
                .owner = base::text_at(*entry, "owner").value_or("")};
 }
 
+// A body that is read from where it is, so that a large file is not copied for each sandbox. What
+// `content` views outlives the request.
+class Body {
+ public:
+  Body(std::string before, std::string_view content, std::string after)
+      : before_(std::move(before)), content_(content), after_(std::move(after)) {}
+
+  std::size_t size() const { return before_.size() + content_.size() + after_.size(); }
+  std::size_t read(char* buffer, std::size_t room) {
+    std::size_t filled = 0, begin = 0;
+    for (const std::string_view part :
+         {std::string_view(before_), content_, std::string_view(after_)}) {
+      const std::size_t skipped = std::min(part.size(), at_ - std::min(at_, begin));
+      const std::size_t taken = part.substr(skipped).copy(buffer + filled, room - filled);
+      filled += taken;
+      at_ += taken;
+      begin += part.size();
+    }
+    return filled;
+  }
+
+ private:
+  std::string before_;
+  std::string_view content_;
+  std::string after_;
+  std::size_t at_ = 0;
+};
+
+void put_body(net::Request& request, Body body) {
+  request.source_bytes = body.size();
+  request.source = [body = std::move(body)](char* buffer, std::size_t room) mutable {
+    return Result<std::size_t>(body.read(buffer, room));
+  };
+}
+
 // One file as multipart/form-data, the form that every envd takes.
 void put_multipart(net::Request& request, const std::string& path, std::string_view content) {
   const std::string boundary = "sandfleet-" + base::random_hex(16);
@@ -77,11 +112,10 @@ void put_multipart(net::Request& request, const std::string& path, std::string_v
   for (char c : path)
     name += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ? '_' : c;
   request.headers.add("Content-Type", "multipart/form-data; boundary=" + boundary);
-  request.body = "--" + boundary +
-                 "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + name +
-                 "\"\r\nContent-Type: application/octet-stream\r\n\r\n";
-  request.body.append(content);
-  request.body += "\r\n--" + boundary + "--\r\n";
+  put_body(request,
+           {"--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" +
+                name + "\"\r\nContent-Type: application/octet-stream\r\n\r\n",
+            content, "\r\n--" + boundary + "--\r\n"});
 }
 
 Json start_message(const Command& command, bool takes_input) {
@@ -274,7 +308,7 @@ Result<Done> Client::upload(const std::string& path, std::string_view content,
   net::Request request = request_to(route_, "POST", files_path(path, user, options_));
   if (version_at_least(options_.envd_version, "0.5.7")) {
     request.headers.add("Content-Type", "application/octet-stream");
-    request.body = content;
+    put_body(request, {"", content, ""});
   } else {
     put_multipart(request, path, content);
   }

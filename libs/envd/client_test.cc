@@ -158,6 +158,38 @@ TEST_F(EnvdClient, UploadsAsOneStreamOfBytesToANewDaemon) {
   EXPECT_EQ(last().body, std::string("a\0b", 3));
 }
 
+// Reads an upload as it goes, and keeps none of it.
+struct Drain final : net::Transport {
+  net::Reply send(const net::Request& request, base::Milliseconds, std::stop_token) override {
+    in_request = request.body.size();
+    announced = request.source_bytes.value_or(0);
+    std::string piece(1'000, '\0');
+    for (;;) {
+      const auto filled = request.source(piece.data(), piece.size());
+      if (!filled || *filled == 0) break;
+      read += *filled;
+    }
+    return net::Response{.status = 200, .body = R"([{"name":"x","path":"/x"}])"};
+  }
+  void start(net::Request, base::Milliseconds, std::function<void(net::Reply)>) override {}
+  net::Reply stream(const net::Request&, const net::Sink&, base::Milliseconds,
+                    std::stop_token) override {
+    return net::Failure{};
+  }
+  std::size_t in_request = 0, announced = 0, read = 0;
+};
+
+TEST_F(EnvdClient, UploadsAFileFromWhereItIs) {
+  const std::string content(3'000'000, 'x');
+  for (const char* version : {"0.2.0", "0.6.0"}) {
+    Drain drain;
+    ASSERT_TRUE(client_over(drain, version).upload("/x", content, "root", {}));
+    EXPECT_EQ(drain.in_request, 0u) << "a copy for each sandbox";
+    EXPECT_EQ(drain.read, drain.announced);
+    EXPECT_GE(drain.read, content.size());
+  }
+}
+
 TEST_F(EnvdClient, UploadsAsMultipartToAnOldOne) {
   reply(answer(200, R"([{"name":"x","path":"/x","type":"file"}])"));
   for (const char* version : {"0.5.6", "0.2.0", ""}) {
