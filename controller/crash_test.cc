@@ -1010,7 +1010,7 @@ TEST(CrashTest, ACreateOfUncertainOutcomeTellsWhyAndWaitsLongerEachTime) {  // I
   world.run_until("time", [&] {
     const auto sandbox = world.life().sandbox();
     const auto* ready = sandbox ? api::find_condition(sandbox->status, "Ready") : nullptr;
-    told = told || (ready && ready->message.find("500: internal error") != std::string::npos);
+    told = told || (ready && ready->message.str().find("500: internal error") != std::string::npos);
     return world.now() >= until;
   });
   EXPECT_TRUE(told) << "the provider's words";

@@ -514,7 +514,7 @@ TEST(Report, TellsOfAStandstillOnce) {
 TEST(Report, NamesAStepThatIsSlowAndTellsOfItOnce) {
   const auto told = [](const Observation& seen) {
     const Report news = report(seen, Wait{}, {});
-    return std::pair(ready_of(news)->message, news.event.has_value());
+    return std::pair(ready_of(news)->message.str(), news.event.has_value());
   };
   const std::string brief = "the executor is being started";
   const std::string named = brief + ": sending the executor takes longer than 10 s";

@@ -143,6 +143,7 @@ Json to_json(const Metadata& metadata) {
 
 std::vector<Condition> conditions_from(std::vector<Fields> items) {
   std::vector<Condition> read;
+  read.reserve(items.size());
   for (Fields& item : items) {
     Condition condition{item.text("type"), item.text("status"), item.text("reason"),
                         item.text("message"), item.integer("observedGeneration", 0)};
@@ -155,10 +156,10 @@ std::vector<Condition> conditions_from(std::vector<Fields> items) {
 Json to_json(const std::vector<Condition>& conditions) {
   Json json = Json::array();
   for (const Condition& condition : conditions) {
-    json.push_back({{"type", condition.type},
-                    {"status", condition.status},
-                    {"reason", condition.reason},
-                    {"message", condition.message},
+    json.push_back({{"type", condition.type.str()},
+                    {"status", condition.status.str()},
+                    {"reason", condition.reason.str()},
+                    {"message", condition.message.str()},
                     {"observedGeneration", condition.observed_generation},
                     {"lastTransitionTime", base::to_rfc3339(condition.last_transition)}});
   }

@@ -10,6 +10,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/json.h"
 #include "libs/base/result.h"
+#include "libs/base/shared_text.h"
 
 // The resources of sandfleet.dev/v1alpha1; crds/ says what each field means.
 namespace api {
@@ -39,7 +40,7 @@ struct Metadata {
 };
 
 struct Condition {
-  std::string type, status, reason, message;  // status: True, False or Unknown.
+  base::SharedText type, status, reason, message;  // status: True, False or Unknown.
   std::int64_t observed_generation = 0;
   base::WallTime last_transition = {};
   bool operator==(const Condition&) const = default;
