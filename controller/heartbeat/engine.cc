@@ -15,15 +15,22 @@ namespace {
 using Milliseconds = base::Milliseconds;
 constexpr Milliseconds kStepMax{1'000};
 
+// There is one of each sandbox that runs: what it needs, and no more.
 struct Entry {
-  Heartbeats::Beat beat = {};
+  std::string id = {};
+  std::shared_ptr<Gate> gate = {};
+  base::Seconds timeout{0}, interval{0};
   base::Moment due = {}, lease_end = {};
   int failures = 0;
   std::uint64_t turn = 0;  // Of the beat in flight; 0: none.
 };
+using Entries = std::map<std::string, Entry>;  // By UID.
+using Named = Entries::value_type;
 
 struct Send {
-  Heartbeats::Beat beat;
+  std::string uid, id;
+  std::shared_ptr<Gate> gate;
+  base::Seconds timeout;
   std::uint64_t turn;
   base::Moment sent;
   Milliseconds lateness;
@@ -40,14 +47,14 @@ struct Engine::State {
     const double share = std::uniform_real_distribution(least, most)(random);
     return Milliseconds(static_cast<std::int64_t>(static_cast<double>(whole.count()) * share));
   }
-  void unlist(const std::string& uid, const Entry& entry) {
-    by_due.erase({entry.due, uid});
-    by_urgency.erase({entry.lease_end, uid});
+  void unlist(const Named& named) {
+    by_due.erase({named.second.due, &named});
+    by_urgency.erase({named.second.lease_end, &named});
   }
-  void schedule(const std::string& uid, Entry& entry, base::Moment due) {
-    unlist(uid, entry);
-    entry.due = due;
-    by_due.emplace(due, uid);
+  void schedule(Named& named, base::Moment due) {
+    unlist(named);
+    named.second.due = due;
+    by_due.emplace(due, &named);
     changed.notify_all();
   }
   std::vector<Send> take_due();
@@ -59,9 +66,9 @@ struct Engine::State {
   const News news;
   mutable std::mutex mutex;
   std::condition_variable_any changed;
-  std::map<std::string, Entry> entries;
+  Entries entries;
   // An entry is in the first until it is due, then in the second until it has a place in flight.
-  std::set<std::pair<base::Moment, std::string>> by_due, by_urgency;
+  std::set<std::pair<base::Moment, const Named*>> by_due, by_urgency;
   std::map<std::string, std::size_t> flying;  // By UID; outlives a dropped entry.
   std::size_t in_flight = 0;
   std::uint64_t turns = 0;
@@ -82,26 +89,29 @@ void Engine::keep(const Beat& beat) {
   std::lock_guard lock(state_->mutex);
   const auto [found, is_new] = state_->entries.try_emplace(beat.uid);
   Entry& entry = found->second;
-  const bool same = !is_new && entry.beat.id == beat.id;
-  const bool sooner = !same || beat.interval < entry.beat.interval;
-  entry.beat = beat;
+  const bool same = !is_new && entry.id == beat.id;
+  const bool sooner = !same || beat.interval < entry.interval;
+  entry.id = beat.id;
+  entry.gate = beat.gate;
+  entry.timeout = beat.timeout;
+  entry.interval = beat.interval;
   if (!sooner) return;
   const base::Moment now = state_->clock.now();
   if (!same) {
-    state_->unlist(beat.uid, entry);
+    state_->unlist(*found);
     entry.lease_end = now + beat.left.value_or(beat.timeout);
     entry.turn = 0;
   }
   if (entry.turn != 0) return;  // Its answer schedules the next.
   const bool urgent = entry.lease_end - now < 2 * beat.interval;
-  state_->schedule(beat.uid, entry, urgent ? now : now + state_->part(beat.interval, 0, 1));
+  state_->schedule(*found, urgent ? now : now + state_->part(beat.interval, 0, 1));
 }
 
 void Engine::drop(const std::string& uid) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->entries.find(uid);
   if (found == state_->entries.end()) return;
-  state_->unlist(uid, found->second);
+  state_->unlist(*found);
   state_->entries.erase(found);
 }
 
@@ -115,19 +125,19 @@ void Engine::drain(const std::string& uid) {
 std::vector<Send> Engine::State::take_due() {
   const base::Moment now = clock.now();
   while (!by_due.empty() && by_due.begin()->first <= now) {
-    const std::string uid = by_due.begin()->second;
+    const Named* named = by_due.begin()->second;
     by_due.erase(by_due.begin());
-    by_urgency.emplace(entries.at(uid).lease_end, uid);
+    by_urgency.emplace(named->second.lease_end, named);
   }
   std::vector<Send> sends;
   while (!by_urgency.empty() && in_flight < options.in_flight_max) {
-    const std::string uid = by_urgency.begin()->second;
+    const std::string& uid = by_urgency.begin()->second->first;
     by_urgency.erase(by_urgency.begin());
     Entry& entry = entries.at(uid);
     entry.turn = ++turns;
     ++in_flight;
     ++flying[uid];
-    sends.push_back({entry.beat, entry.turn, now, now - entry.due});
+    sends.push_back({uid, entry.id, entry.gate, entry.timeout, entry.turn, now, now - entry.due});
   }
   return sends;
 }
@@ -135,20 +145,19 @@ std::vector<Send> Engine::State::take_due() {
 // True: the sandbox was not there, or between two states.
 bool Engine::State::settle(const Send& send, const base::Result<base::Done>& result) {
   std::lock_guard lock(mutex);
-  const std::string& uid = send.beat.uid;
   --in_flight;
-  if (--flying[uid] == 0) flying.erase(uid);
+  if (--flying[send.uid] == 0) flying.erase(send.uid);
   changed.notify_all();
-  const auto found = entries.find(uid);
+  const auto found = entries.find(send.uid);
   if (found == entries.end() || found->second.turn != send.turn) return false;
   Entry& entry = found->second;
   entry.turn = 0;
   const base::Moment now = clock.now();
-  const Milliseconds interval = entry.beat.interval;
+  const Milliseconds interval = entry.interval;
   if (result) {
     entry.failures = 0;
-    entry.lease_end = std::max(entry.lease_end, send.sent + entry.beat.timeout);
-    schedule(uid, entry, std::max(now, send.sent + part(interval, 0.85, 1)));
+    entry.lease_end = std::max(entry.lease_end, send.sent + entry.timeout);
+    schedule(*found, std::max(now, send.sent + part(interval, 0.85, 1)));
     return false;
   }
   const bool missed = result.error().code == base::ErrorCode::kNotFound ||
@@ -156,12 +165,12 @@ bool Engine::State::settle(const Send& send, const base::Result<base::Done>& res
   const auto growing = options.retry_min * (1 << std::min(entry.failures++, 10));
   auto delay = missed ? interval : part(std::min<Milliseconds>(interval, growing), 0.5, 1);
   if (result.error().retry_after) delay = std::max(delay, *result.error().retry_after);
-  schedule(uid, entry, now + delay);
+  schedule(*found, now + delay);
   return missed;
 }
 
 void Engine::State::answered(const Send& send, const base::Result<base::Done>& result) {
-  if (settle(send, result)) news.missed(send.beat.uid);
+  if (settle(send, result)) news.missed(send.uid);
 }
 
 base::Moment Engine::step() {
@@ -173,8 +182,8 @@ base::Moment Engine::step() {
   for (const Send& send : sends) {
     state_->news.sent(send.lateness);
     // `send` holds the gate, so that it lives until the answer is here.
-    send.beat.gate->as(Priority::kHeartbeat)
-        .start_extend(send.beat.id, send.beat.timeout,
+    send.gate->as(Priority::kHeartbeat)
+        .start_extend(send.id, send.timeout,
                       [state = state_, send](const base::Result<base::Done>& result) {
                         state->answered(send, result);
                       });

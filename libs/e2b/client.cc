@@ -102,7 +102,9 @@ Result<Done> add_page(std::string_view body, const Filter& filter,
     auto info = read_info((*page)[i]);
     if (!info)
       return error(ErrorCode::kUnavailable, "item ", std::to_string(i), ": ", info.error().message);
-    if (matches(*info, filter)) found[info->id] = *info;
+    if (!matches(*info, filter)) continue;
+    std::string id = info->id;
+    found.insert_or_assign(std::move(id), *std::move(info));
   }
   return Done{};
 }
@@ -132,7 +134,8 @@ Result<Told<std::vector<SandboxInfo>>> Client::list(const Filter& filter, std::s
     token = reply->headers.find("X-Next-Token").value_or("");
     if (token.empty()) {
       Told<std::vector<SandboxInfo>> told{{}, time};
-      for (auto& [id, info] : found) told.value.push_back(std::move(info));
+      told.value.reserve(found.size());
+      while (!found.empty()) told.value.push_back(std::move(found.extract(found.begin()).mapped()));
       return told;
     }
     if (!tokens.insert(token).second)

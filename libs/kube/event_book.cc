@@ -55,18 +55,19 @@ std::optional<EventWrite> EventBook::record(const Regarding& regarding, const ap
                                             Moment now, WallTime wall) {
   const Same same{regarding.uid, event.type, event.reason, event.action, event.note};
   if (const auto known = known_.find(same); known != known_.end()) {
-    Series& series = *known->second;
+    const Place place = *known;
+    Series& series = *place;
     if (now - series.last < settings_.series_gap) {
       ++series.count;
       series.last = now;
       series.last_wall = wall;
-      series_.splice(series_.end(), series_, known->second);
+      series_.splice(series_.end(), series_, place);
       // The second makes it a series, which people should see at once.
       if (series.count == 2) return write_series(series, now);
       return std::nullopt;
     }
-    series_.erase(known->second);
     known_.erase(known);
+    series_.erase(place);
   }
   if (!may_write(regarding, now)) {
     ++suppressed_;
@@ -75,9 +76,9 @@ std::optional<EventWrite> EventBook::record(const Regarding& regarding, const ap
   const api::Key key{regarding.key.space.empty() ? "default" : regarding.key.space,
                      cut(regarding.key.name, kNameBytesMax) + "." + base::random_hex(8)};
   series_.push_back({same, key, 1, 1, wall, now, now});
-  known_[same] = std::prev(series_.end());
+  known_.insert(std::prev(series_.end()));
   if (series_.size() > kEventsKept) {
-    known_.erase(series_.front().same);
+    known_.erase(series_.begin());
     series_.pop_front();
   }
   return EventWrite{key, true, object_of(key, regarding, event, settings_, wall)};
@@ -102,7 +103,7 @@ std::vector<EventWrite> EventBook::due(Moment now) {
 void EventBook::forget(const api::Key& event) {
   const auto series = std::ranges::find(series_, event, &Series::key);
   if (series == series_.end()) return;
-  known_.erase(series->same);
+  known_.erase(series);
   series_.erase(series);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <list>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -65,12 +65,19 @@ class EventBook {
     base::WallTime last_wall;
     base::Moment last, written;
   };
+  using Place = std::list<Series>::iterator;
+  struct BySame {
+    using is_transparent = void;
+    bool operator()(Place one, Place other) const { return one->same < other->same; }
+    bool operator()(Place one, const Same& other) const { return one->same < other; }
+    bool operator()(const Same& one, Place other) const { return one < other->same; }
+  };
   bool may_write(const Regarding& regarding, base::Moment now);
   EventWrite write_series(Series& series, base::Moment now) const;
 
   const EventSettings settings_;
   std::list<Series> series_;  // By last occurrence, eldest first.
-  std::map<Same, std::list<Series>::iterator> known_;
+  std::set<Place, BySame> known_;
   base::TokenBuckets each_;  // By UID.
   std::optional<base::TokenBucket> all_;
   std::uint64_t suppressed_ = 0;

@@ -45,22 +45,22 @@ void Queue::wake_one() {
 void Queue::delay(const api::Key& key, base::Moment due) {
   if (const auto old = due_.find(key); old != due_.end() && old->second <= due) return;
   undelay(key);
-  due_[key] = due;
-  delayed_.emplace(due, key);
+  const auto entry = due_.emplace(key, due).first;
+  delayed_.emplace(due, &entry->first);
   if (delayed_.begin()->first == due) watch_ends_.notify_one();
 }
 
 void Queue::undelay(const api::Key& key) {
   const auto old = due_.find(key);
   if (old == due_.end()) return;
-  delayed_.erase({old->second, key});
+  delayed_.erase({old->second, &old->first});
   due_.erase(old);
 }
 
 void Queue::promote_due() {
   const base::Moment now = clock_.now();
   while (!delayed_.empty() && delayed_.begin()->first <= now) {
-    const api::Key key = delayed_.begin()->second;
+    const api::Key key = *delayed_.begin()->second;
     delayed_.erase(delayed_.begin());
     due_.erase(key);
     if (add_ready(key)) wake_one();

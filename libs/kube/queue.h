@@ -82,8 +82,8 @@ class Queue {
   std::map<api::Key, base::Moment> in_work_;            // Since when.
   std::map<api::Key, base::Milliseconds> taken_after_;  // Of those in work.
   std::set<api::Key> again_;                            // Added while in work.
-  std::set<std::pair<base::Moment, api::Key>> delayed_;
-  std::map<api::Key, base::Moment> due_;  // The same keys, by name.
+  std::map<api::Key, base::Moment> due_;  // Of the delayed ones: most keys, most of the time.
+  std::set<std::pair<base::Moment, const api::Key*>> delayed_;  // The same, by their time.
   std::map<api::Key, int> failures_;
   std::uint64_t order_ = 0, adds_ = 0, retries_ = 0;
 };
