@@ -1,7 +1,9 @@
 #include "controller/cluster/demands.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
+#include <thread>
 
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
@@ -20,6 +22,7 @@ using kube::Right;
 namespace {
 
 constexpr std::size_t kFieldsShown = 5;
+constexpr std::size_t kAskersMax = 8;  // An answer takes milliseconds, and there are dozens.
 
 Right on(const kube::Resource& resource, const char* verb, std::string space = {},
          std::string subresource = {}) {
@@ -39,6 +42,21 @@ base::Error not_allowed(const std::vector<Right>& rights) {
                ", and does not begin without: install the chart with rbac.create=true, or bind its "
                "account to a role that has it, and see with '",
                kube::can_i(rights.front()), "'");
+}
+
+// Whether we have each of them, asked side by side.
+std::vector<kube::Answer<bool>> ask_for(kube::Client& client, const std::vector<Right>& rights) {
+  std::vector<kube::Answer<bool>> told(rights.size(), false);
+  std::atomic<std::size_t> next = 0;
+  const auto ask = [&] {
+    for (std::size_t i = next++; i < rights.size(); i = next++)
+      told[i] = kube::may(client, rights[i], {});
+  };
+  {
+    std::vector<std::jthread> askers;
+    while (askers.size() < std::min(rights.size(), kAskersMax)) askers.emplace_back(ask);
+  }
+  return told;
 }
 
 std::string joined(const std::string& at, const std::string& name) {
@@ -135,21 +153,26 @@ std::vector<Wish> rights_wished(const Whereabouts& at) {
 }
 
 Result<Done> check_rights(kube::Client& client, const Whereabouts& at) {
+  const std::vector<Wish> wishes = rights_wished(at);
+  std::vector<Right> rights = rights_needed(at);
+  const std::size_t needed = rights.size();
+  for (const Wish& wish : wishes) rights.push_back(wish.right);
+  const auto told = ask_for(client, rights);
   std::vector<Right> lacking;
-  for (const Right& right : rights_needed(at)) {
-    const auto told = kube::may(client, right, {});
-    if (!told && cannot_be_asked(told.error())) {
-      base::log::warn("which rights the controller has cannot be told", {{"error", told.error()}});
+  for (std::size_t i = 0; i < needed; ++i) {
+    if (!told[i] && cannot_be_asked(told[i].error())) {
+      base::log::warn("which rights the controller has cannot be told",
+                      {{"error", told[i].error()}});
       return Done{};
     }
-    if (!told) return kube::explain(told.error(), client.config());
-    if (!*told) lacking.push_back(right);
+    if (!told[i]) return kube::explain(told[i].error(), client.config());
+    if (!*told[i]) lacking.push_back(rights[i]);
   }
   if (!lacking.empty()) return not_allowed(lacking);
-  for (const auto& [without, right] : rights_wished(at))
-    if (const auto told = kube::may(client, right, {}); told && !*told)
-      base::log::warn(without,
-                      {{"without", kube::to_text(right)}, {"see_with", kube::can_i(right)}});
+  for (std::size_t i = 0; i < wishes.size(); ++i)
+    if (const auto& answer = told[needed + i]; answer && !*answer)
+      base::log::warn(wishes[i].without, {{"without", kube::to_text(wishes[i].right)},
+                                          {"see_with", kube::can_i(wishes[i].right)}});
   return Done{};
 }
 

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
+#include "libs/base/testing/eventually.h"
 #include "libs/kube/testing/fake_server.h"
 #include "libs/manifests/schema.h"
 
@@ -63,6 +66,19 @@ TEST_F(DemandsTest, BeginsWithEveryRight) {
   EXPECT_TRUE(check_rights(server_.client(), kAt));
   EXPECT_EQ(server_.transport().count("POST"),
             rights_needed(kAt).size() + rights_wished(kAt).size());
+}
+
+TEST_F(DemandsTest, AsksForRightsSideBySide) {
+  std::atomic<int> under_way = 0, most = 0;
+  server_.transport().play([&](const net::Request& request) {
+    ++under_way;
+    base::eventually([&] { return under_way > 1 || most > 1; });
+    most = std::max<int>(most, under_way);
+    --under_way;
+    return answer(request);
+  });
+  EXPECT_TRUE(check_rights(server_.client(), kAt));
+  EXPECT_GT(most, 1) << "one after another, a start waits for dozens of answers";
 }
 
 TEST_F(DemandsTest, DoesNotBeginWithoutAnyOneRight) {
