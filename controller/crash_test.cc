@@ -76,8 +76,15 @@ class MortalStore final : public api::ResourceStore {
   std::shared_ptr<const api::Sandbox> find_sandbox(const api::Key& key) const override {
     return store_.find_sandbox(key);
   }
+  std::shared_ptr<const api::Sandbox> find_by_uid(const std::string& uid) const override {
+    return store_.find_by_uid(uid);
+  }
   std::vector<std::shared_ptr<const api::Sandbox>> sandboxes() const override {
     return store_.sandboxes();
+  }
+  std::vector<std::shared_ptr<const api::Sandbox>> sandboxes_of(
+      const std::string& provider) const override {
+    return store_.sandboxes_of(provider);
   }
   std::shared_ptr<const api::SandboxProvider> find_provider(
       const std::string& name) const override {

@@ -19,6 +19,8 @@ using kube::JsonPatch;
 namespace {
 
 const kube::WriteOptions kStatus{.subresource = "status"};
+constexpr const char* kByUid = "uid";
+constexpr const char* kByProvider = "provider";
 
 std::string pointer_to_annotation(std::string_view name) {
   std::string pointer = "/metadata/annotations/";
@@ -54,7 +56,12 @@ ClusterStore::ClusterStore(kube::Client& client, const base::Clock& clock,
       keepsakes_(client, settings_.own_space, settings_.release),
       events_(client, clock, {.instance = settings_.instance}),
       sandboxes_(client, clock, kube::kSandboxes, {settings_.space}, api::sandbox_from_json),
-      providers_(client, clock, kube::kSandboxProviders, {}, api::provider_from_json) {}
+      providers_(client, clock, kube::kSandboxProviders, {}, api::provider_from_json) {
+  sandboxes_.store().add_index(
+      kByUid, [](const Sandbox& each) -> const std::string& { return each.metadata.uid; });
+  sandboxes_.store().add_index(
+      kByProvider, [](const Sandbox& each) -> const std::string& { return each.spec.provider; });
+}
 
 Result<Done> ClusterStore::start(base::Milliseconds patience, std::stop_token stop) {
   // A list of one tells what is in the way, where a mirror would try again and again.
@@ -75,6 +82,14 @@ std::shared_ptr<const Sandbox> ClusterStore::find_sandbox(const Key& key) const 
 }
 std::vector<std::shared_ptr<const Sandbox>> ClusterStore::sandboxes() const {
   return sandboxes_.store().all();
+}
+std::vector<std::shared_ptr<const Sandbox>> ClusterStore::sandboxes_of(
+    const std::string& provider) const {
+  return sandboxes_.store().find_by(kByProvider, provider);
+}
+std::shared_ptr<const Sandbox> ClusterStore::find_by_uid(const std::string& uid) const {
+  const auto found = sandboxes_.store().find_by(kByUid, uid);
+  return found.empty() ? nullptr : found.front();
 }
 std::shared_ptr<const SandboxProvider> ClusterStore::find_provider(const std::string& name) const {
   return providers_.store().find({"", name});
@@ -112,14 +127,6 @@ Result<std::shared_ptr<const Sandbox>> ClusterStore::held(const Key& key,
   return found;
 }
 
-Result<Sandbox> ClusterStore::written(kube::Answer<Json> answer) {
-  if (!answer) return base::Error(answer.error());
-  kube::make_compact(*answer);
-  TRY(Sandbox sandbox, api::sandbox_from_json(*answer));
-  sandboxes_.store().put_written(std::make_shared<const Sandbox>(sandbox));
-  return sandbox;
-}
-
 // Finalizers alone go by a patch that tests them; together with annotations they go by a merge, for
 // whether an object has annotations that are not mirrored is not known here.
 Result<Sandbox> ClusterStore::update_metadata(const Key& key, const Expected& expected,
@@ -130,17 +137,19 @@ Result<Sandbox> ClusterStore::update_metadata(const Key& key, const Expected& ex
   if (is_ours(metadata.finalizers) && !is_ours(finalizers))
     CHECK_OK(keepsakes_.forget_way_in(metadata.uid));
   if (annotations == metadata.annotations && finalizers == metadata.finalizers) return *before;
-  if (annotations == metadata.annotations && !metadata.finalizers.empty())
-    return written(client_.patch(kube::kSandboxes, key,
-                                 only_if(expected)
-                                     .test("/metadata/finalizers", metadata.finalizers)
-                                     .replace("/metadata/finalizers", finalizers)));
+  if (annotations == metadata.annotations && !metadata.finalizers.empty()) {
+    const JsonPatch patch = only_if(expected)
+                                .test("/metadata/finalizers", metadata.finalizers)
+                                .replace("/metadata/finalizers", finalizers);
+    return sandboxes_.write(key, [&] { return client_.patch(kube::kSandboxes, key, patch); });
+  }
   const Json change = {{"metadata",
                         // Those that we do not mirror stay as they are.
                         {{"annotations", difference(metadata.annotations, annotations)},
                          {"finalizers", finalizers}}}};
-  return written(
-      client_.merge(kube::kSandboxes, key, change, {metadata.uid, metadata.resource_version}));
+  return sandboxes_.write(key, [&] {
+    return client_.merge(kube::kSandboxes, key, change, {metadata.uid, metadata.resource_version});
+  });
 }
 
 // What an API server has answered is on its disk.
@@ -148,8 +157,9 @@ Result<Sandbox> ClusterStore::update_status(const Key& key, const Expected& expe
                                             const api::SandboxStatus& status, Durability) {
   TRY(const auto before, held(key, expected));
   if (before->status == status) return *before;
-  return written(client_.patch(kube::kSandboxes, key,
-                               only_if(expected).add("/status", api::to_json(status)), kStatus));
+  const JsonPatch patch = only_if(expected).add("/status", api::to_json(status));
+  return sandboxes_.write(key,
+                          [&] { return client_.patch(kube::kSandboxes, key, patch, kStatus); });
 }
 
 Result<Sandbox> ClusterStore::bind(const Key& key, const std::string& uid,
@@ -171,15 +181,17 @@ Result<Sandbox> ClusterStore::bind(const Key& key, const std::string& uid,
     patch.test("/status/sandboxID", old.sandbox_id).test("/status/epoch", old.epoch);
   }
   patch.add("/status", api::to_json(status));
-  return written(client_.patch(kube::kSandboxes, key, patch, kStatus));
+  return sandboxes_.write(key,
+                          [&] { return client_.patch(kube::kSandboxes, key, patch, kStatus); });
 }
 
 Result<SandboxProvider> ClusterStore::update_provider_status(const std::string& name,
                                                              const Expected& expected,
                                                              const api::ProviderStatus& status) {
-  return written_provider(client_.patch(kube::kSandboxProviders, {"", name},
-                                        only_if(expected).add("/status", api::to_json(status)),
-                                        kStatus));
+  const Key key{"", name};
+  const JsonPatch patch = only_if(expected).add("/status", api::to_json(status));
+  return providers_.write(
+      key, [&] { return client_.patch(kube::kSandboxProviders, key, patch, kStatus); });
 }
 
 Result<Done> ClusterStore::hold_provider(const std::string& name, const std::string& uid,
@@ -194,17 +206,11 @@ Result<Done> ClusterStore::hold_provider(const std::string& name, const std::str
   if (held == is_held || (held && metadata.deleted)) return Done{};
   if (held) finalizers.emplace_back(api::kProviderFinalizer);
   const Json change = {{"metadata", {{"finalizers", finalizers}}}};
-  CHECK_OK(written_provider(client_.merge(kube::kSandboxProviders, metadata.key, change,
-                                          {metadata.uid, metadata.resource_version})));
+  CHECK_OK(providers_.write(metadata.key, [&] {
+    return client_.merge(kube::kSandboxProviders, metadata.key, change,
+                         {metadata.uid, metadata.resource_version});
+  }));
   return Done{};
-}
-
-Result<SandboxProvider> ClusterStore::written_provider(kube::Answer<Json> answer) {
-  if (!answer) return base::Error(answer.error());
-  kube::make_compact(*answer);
-  TRY(SandboxProvider provider, api::provider_from_json(*answer));
-  providers_.store().put_written(std::make_shared<const SandboxProvider>(provider));
-  return provider;
 }
 
 Result<Done> ClusterStore::delete_sandbox(const Key& key, const std::string& uid) {
@@ -230,11 +236,8 @@ Result<Done> ClusterStore::remove_release(const std::string& provider,
 
 Result<Done> ClusterStore::keep_way_in(const Key& key, const std::string& uid, const WayIn& way) {
   CHECK_OK(held(key, {uid}));
-  return keepsakes_.keep_way_in(uid, way, [this] {
-    std::set<std::string> uids;
-    for (const auto& sandbox : sandboxes()) uids.insert(sandbox->metadata.uid);
-    return uids;
-  });
+  return keepsakes_.keep_way_in(
+      uid, way, [this](const std::string& each) { return find_by_uid(each) != nullptr; });
 }
 
 Result<std::optional<ClusterStore::WayIn>> ClusterStore::kept_way_in(const std::string& uid) {

@@ -34,7 +34,10 @@ class ClusterStore final : public api::ResourceStore {
   base::Result<base::Done> start(base::Milliseconds patience, std::stop_token stop);
 
   std::shared_ptr<const api::Sandbox> find_sandbox(const api::Key& key) const override;
+  std::shared_ptr<const api::Sandbox> find_by_uid(const std::string& uid) const override;
   std::vector<std::shared_ptr<const api::Sandbox>> sandboxes() const override;
+  std::vector<std::shared_ptr<const api::Sandbox>> sandboxes_of(
+      const std::string& provider) const override;
   std::shared_ptr<const api::SandboxProvider> find_provider(const std::string& name) const override;
   std::vector<std::shared_ptr<const api::SandboxProvider>> providers() const override;
   base::Result<std::optional<api::Sandbox>> get_sandbox(const api::Key& key) override;
@@ -70,8 +73,6 @@ class ClusterStore final : public api::ResourceStore {
  private:
   base::Result<std::shared_ptr<const api::Sandbox>> held(const api::Key& key,
                                                          const api::Expected& expected) const;
-  base::Result<api::Sandbox> written(kube::Answer<base::Json> answer);
-  base::Result<api::SandboxProvider> written_provider(kube::Answer<base::Json> answer);
 
   kube::Client& client_;
   const ClusterStoreSettings settings_;

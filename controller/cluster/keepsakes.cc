@@ -88,11 +88,10 @@ Result<Done> Keepsakes::remove_release(const std::string& provider, const std::s
 }
 
 Result<Done> Keepsakes::keep_way_in(const std::string& uid, const WayIn& way,
-                                    const Living& living) {
+                                    const Living& is_living) {
   return ways_in_beside(uid).edit([&](ObjectData& data) -> Result<bool> {
     if (data.size() >= kWaysInOfSecretMax)
-      std::erase_if(data,
-                    [alive = living()](const auto& each) { return !alive.contains(each.first); });
+      std::erase_if(data, [&](const auto& each) { return !is_living(each.first); });
     if (data.size() >= kWaysInOfSecretMax)
       return base::error(ErrorCode::kRateLimited, "there is no room for the tokens of ", uid);
     data[uid] = base::to_text(api::to_json(way));

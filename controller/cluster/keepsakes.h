@@ -3,7 +3,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +21,8 @@ class Keepsakes {
  public:
   using Release = api::ResourceStore::Release;
   using WayIn = api::ResourceStore::WayIn;
-  // The UIDs of all Sandboxes, as far as is known.
-  using Living = std::function<std::set<std::string>()>;
+  // Whether a Sandbox has that UID, as far as is known.
+  using Living = std::function<bool(const std::string& uid)>;
 
   Keepsakes(kube::Client& client, std::string space, std::string release)
       : client_(client), space_(std::move(space)), release_(std::move(release)) {}
@@ -38,7 +37,7 @@ class Keepsakes {
 
   // Forgets those of nobody living when there is no room. kRateLimited: that made none.
   base::Result<base::Done> keep_way_in(const std::string& uid, const WayIn& way,
-                                       const Living& living);
+                                       const Living& is_living);
   base::Result<std::optional<WayIn>> way_in(const std::string& uid) const;
   base::Result<base::Done> forget_way_in(const std::string& uid);
 

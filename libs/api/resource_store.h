@@ -50,7 +50,10 @@ class ResourceStore {
 
   // From memory: as of the last event, never from before this process's own last write.
   virtual std::shared_ptr<const Sandbox> find_sandbox(const Key& key) const = 0;
+  virtual std::shared_ptr<const Sandbox> find_by_uid(const std::string& uid) const = 0;
   virtual std::vector<std::shared_ptr<const Sandbox>> sandboxes() const = 0;
+  virtual std::vector<std::shared_ptr<const Sandbox>> sandboxes_of(
+      const std::string& provider) const = 0;
   virtual std::shared_ptr<const SandboxProvider> find_provider(const std::string& name) const = 0;
   virtual std::vector<std::shared_ptr<const SandboxProvider>> providers() const = 0;
 
@@ -107,7 +110,8 @@ class ResourceStore {
                                                const WayIn& way) = 0;
   virtual base::Result<std::optional<WayIn>> kept_way_in(const std::string& uid) = 0;
 
-  // Called with each key that changed, from the store's own thread; must be short. Register before
+  // Called with each key that changed, unless by a write of metadata or status through this store:
+  // whoever wrote knows. From the store's own thread, or a writer's; must be short. Register before
   // start.
   virtual void on_sandbox_change(std::function<void(const Key&)> changed) = 0;
   virtual void on_provider_change(std::function<void(const std::string& name)> changed) = 0;

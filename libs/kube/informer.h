@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libs/base/log.h"
+#include "libs/kube/own_writes.h"
 #include "libs/kube/reflector.h"
 #include "libs/kube/store.h"
 
@@ -29,9 +30,31 @@ class Informer final : private Mirror {
   Store<T>& store() { return store_; }
   const Store<T>& store() const { return store_; }
 
-  // Called with each key that changed, from the informer's thread; must be short. Before start.
+  // Called with each key that another hand has changed, from the informer's thread or that of a
+  // write; must be short. Before start.
   void on_change(std::function<void(const api::Key&)> changed) { changed_ = std::move(changed); }
   void start() { reflector_.start(); }
+
+  // Carries out a write of our own to an object: `send` asks the server, and the store holds what
+  // came of it. The event of that write is not told, for whoever wrote it knows; what others
+  // changed meanwhile is told at its end.
+  template <typename Send>
+  base::Result<T> write(const api::Key& key, Send send) {
+    {
+      std::lock_guard lock(telling_);
+      own_writes_.begin(key);
+    }
+    base::Result<T> written = take_answer(send());
+    bool others_wrote = false;
+    {
+      std::lock_guard lock(telling_);
+      if (written) store_.put_written(std::make_shared<const T>(*written));
+      others_wrote =
+          own_writes_.end(key, written ? written->metadata.resource_version : std::string());
+    }
+    if (others_wrote) tell(key);
+    return written;
+  }
 
   // Whether the store has held a complete list.
   bool is_synced() const {
@@ -80,7 +103,18 @@ class Informer final : private Mirror {
     }
     const Pointer object = read(event.object);
     if (!object) return store_.reach(metadata.resource_version);
-    if (store_.put(object)) tell(metadata.key);
+    bool news = false;
+    {
+      std::lock_guard lock(telling_);
+      news = store_.put(object) && own_writes_.is_news(metadata.key, metadata.resource_version);
+    }
+    if (news) tell(metadata.key);
+  }
+
+  base::Result<T> take_answer(Answer<base::Json> answer) const {
+    if (!answer) return base::Error(answer.error());
+    make_compact(*answer);
+    return read_(*answer);
   }
 
   Pointer read(const base::Json& object) {
@@ -102,6 +136,8 @@ class Informer final : private Mirror {
   std::function<void(const api::Key&)> changed_;
   Store<T> store_;
   std::vector<Pointer> listed_;  // Of the list that is under way.
+  std::mutex telling_;           // From a change of the store until it is known whose it is.
+  OwnWrites own_writes_;
   mutable std::mutex mutex_;
   std::condition_variable_any sync_;
   bool synced_ = false;

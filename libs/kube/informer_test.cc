@@ -20,6 +20,8 @@ struct Box {
   std::string color;
 };
 
+const api::Key kA{"", "a"};
+
 base::Result<Box> read_box(const Json& object) {
   const auto color = base::text_at(object, "color");
   if (!color) return base::error(base::ErrorCode::kInvalid, "it has no color");
@@ -63,6 +65,10 @@ class Collection {
     version_ = version;
     log_.clear();
     for (auto& [name, object] : objects_) object["metadata"]["resourceVersion"] = "1";
+  }
+  Json object(const std::string& name) const {
+    std::lock_guard lock(mutex_);
+    return objects_.at(name);
   }
   std::map<std::string, std::string> colors() const {
     std::lock_guard lock(mutex_);
@@ -287,6 +293,74 @@ TEST_F(InformerTest, KeepsTheLastVersionThatItCouldRead) {
   EXPECT_EQ(colors()["a"], "red");
   collection_.put("a", "blue");
   EXPECT_TRUE(comes_true());
+}
+
+// ---- Its own writes
+
+TEST_F(InformerTest, TellsNobodyOfItsOwnWrites) {
+  collection_.put("a", "red");
+  start(settings());
+  ASSERT_TRUE(was_told("a", 1));
+  for (const bool event_first : {true, false}) {
+    const std::string color = event_first ? "blue" : "green";
+    const auto written = informer_->write(kA, [&]() -> Answer<Json> {
+      collection_.put("a", color);
+      if (event_first) {
+        EXPECT_TRUE(comes_true());
+      }
+      return collection_.object("a");
+    });
+    ASSERT_TRUE(written) << written.error().message;
+    EXPECT_EQ(written->color, color);
+    EXPECT_EQ(colors()["a"], color);
+  }
+  collection_.put("b", "red");  // Once this is told, so would have been what came before.
+  ASSERT_TRUE(was_told("b", 1));
+  EXPECT_EQ(told("a"), 1);
+}
+
+TEST_F(InformerTest, TellsWhatOthersDidWhileItWrote) {
+  collection_.put("a", "red");
+  start(settings());
+  ASSERT_TRUE(was_told("a", 1));
+  ASSERT_TRUE(informer_->write(kA, [&]() -> Answer<Json> {
+    collection_.put("a", "blue");  // Another hand's.
+    EXPECT_TRUE(comes_true());
+    EXPECT_EQ(told("a"), 1) << "whose it was is not known yet";
+    collection_.put("a", "green");
+    EXPECT_TRUE(comes_true());
+    return collection_.object("a");
+  }));
+  EXPECT_EQ(told("a"), 2);
+  EXPECT_EQ(colors()["a"], "green");
+}
+
+TEST_F(InformerTest, TellsOfAWriteThatNobodyAnswered) {
+  collection_.put("a", "red");
+  start(settings());
+  ASSERT_TRUE(was_told("a", 1));
+  EXPECT_FALSE(informer_->write(kA, [&]() -> Answer<Json> {
+    collection_.put("a", "blue");
+    EXPECT_TRUE(comes_true());
+    return refusal_of(base::error(base::ErrorCode::kUnavailable, "no answer"));
+  }));
+  EXPECT_EQ(told("a"), 2);
+}
+
+TEST(OwnWrites, AreAllToEndBeforeOthersAreKnown) {
+  OwnWrites writes;
+  EXPECT_TRUE(writes.is_news(kA, "1")) << "nobody of us writes";
+  writes.begin(kA);
+  writes.begin(kA);
+  EXPECT_FALSE(writes.is_news(kA, "3"));
+  EXPECT_FALSE(writes.is_news(kA, "2"));
+  EXPECT_TRUE(writes.is_news({"", "b"}, "2"));
+  EXPECT_FALSE(writes.end(kA, "2")) << "the other one may have made 3";
+  EXPECT_FALSE(writes.end(kA, "3"));
+  writes.begin(kA);
+  EXPECT_FALSE(writes.is_news(kA, "4"));
+  EXPECT_TRUE(writes.end(kA, "5"));
+  EXPECT_TRUE(writes.is_news(kA, "6"));
 }
 
 TEST_F(InformerTest, TellsHowEachLegEnded) {

@@ -22,11 +22,11 @@ template <typename T>
 class Store {
  public:
   using Pointer = std::shared_ptr<const T>;
-  using Values = std::function<std::vector<std::string>(const T&)>;
+  using Value = std::function<const std::string&(const T&)>;  // A part of the object.
 
-  // Makes objects findable by what `values` says of them. Before the first object.
-  void add_index(const std::string& name, Values values) {
-    indexes_[name].values = std::move(values);
+  // Makes objects findable by what `value` says of them. Before the first object.
+  void add_index(const std::string& name, Value value) {
+    indexes_.emplace(name, Index(ByValue{std::move(value)}));
   }
 
   Pointer find(const api::Key& key) const {
@@ -41,12 +41,8 @@ class Store {
   // In the order of their keys.
   std::vector<Pointer> find_by(const std::string& index, const std::string& value) const {
     std::shared_lock lock(mutex_);
-    const auto& entries = indexes_.at(index).entries;
-    std::vector<Pointer> found;
-    for (auto each = entries.lower_bound({value, {}});
-         each != entries.end() && each->first == value; ++each)
-      found.push_back(*objects_.find(each->second));
-    return found;
+    const auto [begin, end] = indexes_.at(index).equal_range(value);
+    return {begin, end};
   }
   std::size_t size() const {
     std::shared_lock lock(mutex_);
@@ -133,10 +129,22 @@ class Store {
     }
   };
   using Objects = std::set<Pointer, ByKey>;
-  struct Index {
-    Values values;
-    std::set<std::pair<std::string, api::Key>> entries = {};
+  // Objects of one value in the order of their keys. It holds no copy of what it looks at.
+  struct ByValue {
+    using is_transparent = void;
+    Value value;
+    bool operator()(const Pointer& one, const Pointer& other) const {
+      const int order = value(*one).compare(value(*other));
+      return order != 0 ? order < 0 : one->metadata.key < other->metadata.key;
+    }
+    bool operator()(const Pointer& one, const std::string& other) const {
+      return value(*one) < other;
+    }
+    bool operator()(const std::string& one, const Pointer& other) const {
+      return one < value(*other);
+    }
   };
+  using Index = std::set<Pointer, ByValue>;
 
   bool is_superseded(const api::Metadata& news) const {
     const auto held = objects_.find(news.key);
@@ -155,16 +163,12 @@ class Store {
       erase(Pointer(*held));
     }
     objects_.insert(object);
-    for (auto& [name, index] : indexes_)
-      for (std::string& value : index.values(*object))
-        index.entries.emplace(std::move(value), object->metadata.key);
+    for (auto& [name, index] : indexes_) index.insert(object);
     return true;
   }
 
   void erase(const Pointer& object) {
-    for (auto& [name, index] : indexes_)
-      for (std::string& value : index.values(*object))
-        index.entries.erase({std::move(value), object->metadata.key});
+    for (auto& [name, index] : indexes_) index.erase(object);
     objects_.erase(objects_.find(object->metadata.key));
   }
 

@@ -26,7 +26,7 @@ Pointer box(const api::Key& key, const std::string& version, const std::string& 
 class StoreTest : public testing::Test {
  protected:
   StoreTest() {
-    store_.add_index("color", [](const Box& each) { return std::vector{each.color}; });
+    store_.add_index("color", [](const Box& each) -> const std::string& { return each.color; });
   }
   std::string version_of(const api::Key& key) {
     const Pointer found = store_.find(key);

@@ -103,6 +103,8 @@ struct FileStore::State {
   void sweep() const;
   Result<Done> scan();
   void changed(const Id& id);
+  std::vector<std::shared_ptr<const Sandbox>> sandboxes(
+      const std::function<bool(const Sandbox&)>& wanted) const;
   // One Sandbox changed by `edit`, which says why when it must not be.
   Result<Sandbox> edit(const Key& key, Durability durability,
                        const std::function<Result<Done>(Sandbox&)>& edit);
@@ -153,6 +155,14 @@ void FileStore::State::sweep() const {
     base::log::info("removed what an earlier process left half written", {{"files", swept}});
 }
 
+std::vector<std::shared_ptr<const Sandbox>> FileStore::State::sandboxes(
+    const std::function<bool(const Sandbox&)>& wanted) const {
+  std::vector<std::shared_ptr<const Sandbox>> found;
+  for (const auto& [id, record] : objects.all())
+    if (record->sandbox && wanted(*record->sandbox)) found.push_back(record->sandbox);
+  return found;
+}
+
 void FileStore::State::changed(const Id& id) {
   if (id.kind == Kind::kSandbox && sandbox_changed) sandbox_changed(id.key);
   if (id.kind == Kind::kProvider && provider_changed) provider_changed(id.key.name);
@@ -176,7 +186,7 @@ Result<Sandbox> FileStore::State::edit(const Key& key, Durability durability,
                                next.sandbox = std::make_shared<const Sandbox>(std::move(changed));
                                return std::optional(std::move(next));
                              },
-                             durability));
+                             durability, Objects::News::kKnown));
   return *record.sandbox;
 }
 
@@ -240,10 +250,18 @@ std::shared_ptr<const Sandbox> FileStore::find_sandbox(const Key& key) const {
 }
 
 std::vector<std::shared_ptr<const Sandbox>> FileStore::sandboxes() const {
-  std::vector<std::shared_ptr<const Sandbox>> found;
-  for (const auto& [id, record] : state_->objects.all())
-    if (record->sandbox) found.push_back(record->sandbox);
-  return found;
+  return state_->sandboxes([](const Sandbox&) { return true; });
+}
+
+std::vector<std::shared_ptr<const Sandbox>> FileStore::sandboxes_of(
+    const std::string& provider) const {
+  return state_->sandboxes([&](const Sandbox& each) { return each.spec.provider == provider; });
+}
+
+std::shared_ptr<const Sandbox> FileStore::find_by_uid(const std::string& uid) const {
+  const auto found =
+      state_->sandboxes([&](const Sandbox& each) { return each.metadata.uid == uid; });
+  return found.empty() ? nullptr : found.front();
 }
 
 std::shared_ptr<const SandboxProvider> FileStore::find_provider(const std::string& name) const {
@@ -310,17 +328,20 @@ Result<SandboxProvider> FileStore::update_provider_status(const std::string& nam
                                                           const api::ProviderStatus& status) {
   const Id id{Kind::kProvider, {"", name}};
   TRY(const auto record,
-      state_->objects.change(id, [&](const Record* current) -> Result<std::optional<Record>> {
-        if (!current || !current->provider)
-          return base::error(ErrorCode::kNotFound, "there is no ", to_text(id));
-        CHECK_OK(check(current->provider->metadata, expected));
-        if (current->provider->status == status) return std::optional<Record>();
-        SandboxProvider changed = *current->provider;
-        changed.status = status;
-        Record next = *current;
-        next.provider = std::make_shared<const SandboxProvider>(std::move(changed));
-        return std::optional(std::move(next));
-      }));
+      state_->objects.change(
+          id,
+          [&](const Record* current) -> Result<std::optional<Record>> {
+            if (!current || !current->provider)
+              return base::error(ErrorCode::kNotFound, "there is no ", to_text(id));
+            CHECK_OK(check(current->provider->metadata, expected));
+            if (current->provider->status == status) return std::optional<Record>();
+            SandboxProvider changed = *current->provider;
+            changed.status = status;
+            Record next = *current;
+            next.provider = std::make_shared<const SandboxProvider>(std::move(changed));
+            return std::optional(std::move(next));
+          },
+          Durability::kNow, Objects::News::kKnown));
   return *record.provider;
 }
 

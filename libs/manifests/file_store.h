@@ -56,7 +56,10 @@ class FileStore final : public api::ResourceStore {
   std::string trouble() const;
 
   std::shared_ptr<const api::Sandbox> find_sandbox(const api::Key& key) const override;
+  std::shared_ptr<const api::Sandbox> find_by_uid(const std::string& uid) const override;
   std::vector<std::shared_ptr<const api::Sandbox>> sandboxes() const override;
+  std::vector<std::shared_ptr<const api::Sandbox>> sandboxes_of(
+      const std::string& provider) const override;
   std::shared_ptr<const api::SandboxProvider> find_provider(const std::string& name) const override;
   std::vector<std::shared_ptr<const api::SandboxProvider>> providers() const override;
   base::Result<std::optional<api::Sandbox>> get_sandbox(const api::Key& key) override;

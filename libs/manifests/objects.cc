@@ -61,7 +61,8 @@ bool Objects::held(const Record& record) const {
   });
 }
 
-Result<Record> Objects::change(const Id& id, const Change& wanted, Durability durability) {
+Result<Record> Objects::change(const Id& id, const Change& wanted, Durability durability,
+                               News news) {
   std::optional<Record> changed;
   bool gone = false;
   {
@@ -80,7 +81,7 @@ Result<Record> Objects::change(const Id& id, const Change& wanted, Durability du
     if (!kept) return kept.error();
     changed = *std::move(kept);
   }
-  notify(id);
+  if (gone || news == News::kTold) notify(id);
   if (gone && id.kind == Kind::kSandbox) CHECK_OK(finish_providers());
   return *std::move(changed);
 }

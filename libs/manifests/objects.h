@@ -19,6 +19,8 @@ namespace manifests {
 class Objects {
  public:
   using Durability = api::ResourceStore::Durability;
+  // Whether on_change tells of a change: who makes it may be the one who would be told.
+  enum class News { kTold, kKnown };
   Objects(const Layout& layout, const Disk& disk, JournalOptions journal)
       : ledger_(layout, disk, journal) {}
 
@@ -32,7 +34,7 @@ class Objects {
   // whose deletion was asked for and that nothing holds is gone afterwards, and given as it last
   // was.
   base::Result<Record> change(const Id& id, const Change& wanted,
-                              Durability durability = Durability::kNow);
+                              Durability durability = Durability::kNow, News news = News::kTold);
   base::Result<base::Done> drop_tombstone(const Id& id);
 
   base::Result<base::Done> settle() { return ledger_.settle(); }
@@ -40,7 +42,8 @@ class Objects {
   void start() { ledger_.start(); }
   base::Result<base::Done> close() { return ledger_.close(); }
 
-  // Called with every change, from the thread that made it and with no lock held.
+  // Called with every change that is news, and whenever an object is gone, from the thread that
+  // made it and with no lock held.
   void on_change(std::function<void(const Id&)> changed) { changed_ = std::move(changed); }
   // Called before the last trace of an object goes.
   void before_gone(std::function<base::Result<base::Done>(const Record&)> called) {

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -300,8 +301,10 @@ class ServerInformerTest : public ServerTest {
     ReflectorSettings settings{.course = {.streaming = streaming}, .page_size = 2};
     informer_.emplace(client_, way_.clock, kSandboxes, std::move(scope), api::sandbox_from_json,
                       settings);
-    informer_->store().add_index(
-        "provider", [](const api::Sandbox& each) { return std::vector{each.spec.provider}; });
+    informer_->store().add_index("provider", [](const api::Sandbox& each) -> const std::string& {
+      return each.spec.provider;
+    });
+    informer_->on_change([this](const api::Key&) { ++told_; });
     informer_->start();
     ASSERT_TRUE(informer_->wait_until_synced(30s, {}));
   }
@@ -325,6 +328,7 @@ class ServerInformerTest : public ServerTest {
     return base::eventually([&] { return held() == held_by_server(); }, base::Seconds(60));
   }
 
+  std::atomic<int> told_ = 0;
   std::optional<Informer<api::Sandbox>> informer_;
 };
 
@@ -367,17 +371,19 @@ TEST_F(ServerInformerTest, SeesOnlyWhatItsSelectorsSay) {
 TEST_F(ServerInformerTest, IsNeverBehindOurOwnWrites) {
   created(kSandboxes, sandbox("one"));
   start(true, {space_});
+  ASSERT_TRUE(base::eventually([&] { return told_ == 1; }));
   for (int round = 0; round < 50; ++round) {
-    const auto written =
-        client_.merge(kSandboxes, key("one"),
-                      {{"metadata", {{"labels", {{"round", std::to_string(round)}}}}}}, {});
+    const auto written = informer_->write(key("one"), [&] {
+      return client_.merge(kSandboxes, key("one"),
+                           {{"metadata", {{"labels", {{"round", std::to_string(round)}}}}}}, {});
+    });
     ASSERT_TRUE(written) << written.error().message;
-    auto sandbox = api::sandbox_from_json(*written);
-    ASSERT_TRUE(sandbox) << sandbox.error().message;
-    const std::string version = sandbox->metadata.resource_version;
-    informer_->store().put_written(std::make_shared<const api::Sandbox>(*std::move(sandbox)));
-    EXPECT_EQ(is_older(held()["one"], version), false);
+    EXPECT_EQ(is_older(held()["one"], written->metadata.resource_version), false);
   }
+  // Once this is told, so would have been what came before.
+  created(kSandboxes, sandbox("two"));
+  EXPECT_TRUE(base::eventually([&] { return told_ > 1; }));
+  EXPECT_EQ(told_, 2);
 }
 
 // --- Leases.

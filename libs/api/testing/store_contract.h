@@ -285,6 +285,34 @@ TEST_P(StoreContract, TellsOfWhatPeopleChange) {
   EXPECT_TRUE(tells_of({"", world_->provider_name()}));
 }
 
+TEST_P(StoreContract, TellsNobodyOfItsOwnWrites) {
+  const auto tellings_of = [&](const Key& changed) {
+    return std::ranges::count(world_->told(), changed);
+  };
+  const auto before = begun(attempt_);
+  ASSERT_TRUE(becomes([&] { return tellings_of(key()) > 0; }));
+  const auto bound =
+      store().bind(key(), before->metadata.uid, attempt_, bound_to("sb-1", attempt_.epoch));
+  ASSERT_TRUE(bound) << bound.error().message;
+  SandboxStatus status = bound->status;
+  status.state = "Running";
+  ASSERT_TRUE(update_status(key(), exactly(*bound), status));
+  declare("b");
+  ASSERT_TRUE(becomes([&] { return tellings_of(key("b")) > 0; }));
+  EXPECT_EQ(tellings_of(key()), 1);
+  ASSERT_TRUE(store().delete_sandbox(key(), before->metadata.uid));
+  EXPECT_TRUE(becomes([&] { return tellings_of(key()) > 1; })) << "that is not for who asked";
+}
+
+TEST_P(StoreContract, FindsByUidAndByProvider) {
+  const auto one = declared();
+  ASSERT_TRUE(one);
+  EXPECT_EQ(store().find_by_uid(one->metadata.uid), one);
+  EXPECT_EQ(store().find_by_uid("nobody's"), nullptr);
+  EXPECT_THAT(store().sandboxes_of(world_->provider_name()), testing::ElementsAre(one));
+  EXPECT_THAT(store().sandboxes_of("another"), testing::IsEmpty());
+}
+
 TEST_P(StoreContract, ReadsOneKeyOfASecret) {
   world_->declare_secret("keys", "apiKey", "CANARY-123");
   const auto read = [&](const std::string& name, const std::string& key) {
