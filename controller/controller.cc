@@ -62,8 +62,7 @@ Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
       .missed =
           [&](const std::string& uid) {
             memories.update(uid, [&](Memory& memory) { outdate(memory, clock.now()); });
-            for (const auto& sandbox : store.sandboxes())
-              if (sandbox->metadata.uid == uid) queue.add(sandbox->metadata.key);
+            if (const auto sandbox = store.find_by_uid(uid)) queue.add(sandbox->metadata.key);
           }};
 }
 
@@ -176,7 +175,8 @@ void Controller::forget_all_but(const std::set<std::string>& providers) {
   parts_.sweeper.keep_only(providers);
 }
 
-// Those whose sandboxes are not as they were are looked at; after the first list, all are.
+// Those whose sandboxes are not as they were are looked at, unless a GET has shown them so already;
+// after the first list, all are.
 bool Controller::poll(const std::string& provider, std::stop_token stop) {
   const auto session = parts_.connections.session(provider);
   const bool first = !session || !session->polled;
@@ -191,8 +191,12 @@ bool Controller::poll(const std::string& provider, std::stop_token stop) {
     wake_all_of(provider);
     return true;
   }
-  for (const auto& sandbox : parts_.store.sandboxes())
-    if (changed->contains(sandbox->metadata.uid)) parts_.queue.add(sandbox->metadata.key);
+  const auto now = parts_.connections.session(provider);
+  for (const std::string& uid : *changed) {
+    if (now && now->polled && is_as_got(parts_.memories.recall(uid), now->polled->of(uid)))
+      continue;
+    if (const auto sandbox = parts_.store.find_by_uid(uid)) parts_.queue.add(sandbox->metadata.key);
+  }
   return true;
 }
 
@@ -211,23 +215,19 @@ void Controller::hold_provider(const std::string& name, bool polled) {
 }
 
 bool Controller::is_in_use(const std::string& provider) const {
-  const auto sandboxes = parts_.store.sandboxes();
-  const auto refers = [&](const auto& sandbox) { return sandbox->spec.provider == provider; };
-  if (std::ranges::any_of(sandboxes, refers)) return true;
+  if (!parts_.store.sandboxes_of(provider).empty()) return true;
   const auto session = parts_.connections.session(provider);
   const auto releases = parts_.store.releases(provider);
   if (!session || !session->polled || !releases) return true;
   std::set<std::string> released;
   for (const auto& release : *releases) released.insert(release.sandbox_id);
-  return std::ranges::any_of(session->polled->sandboxes, [&](const auto& of_uid) {
-    return std::ranges::any_of(of_uid.second,
-                               [&](const auto& sandbox) { return !released.contains(sandbox.id); });
+  return std::ranges::any_of(session->polled->sandboxes, [&](const Sighting& sandbox) {
+    return !released.contains(sandbox.id);
   });
 }
 
 void Controller::wake_all_of(const std::string& provider) {
-  for (const auto& sandbox : parts_.store.sandboxes()) {
-    if (sandbox->spec.provider != provider) continue;
+  for (const auto& sandbox : parts_.store.sandboxes_of(provider)) {
     parts_.memories.update(sandbox->metadata.uid, [](Memory& memory) { memory.held = {}; });
     parts_.queue.add(sandbox->metadata.key);
   }

@@ -238,13 +238,31 @@ TEST_F(ControllerTest, TellsWhichStepOfAPreparationIsSlowWhileItIs) {
 }
 
 TEST_F(ControllerTest, GoesFromStepToStepInOneTurn) {
+  const auto is_idle = [&] {
+    const auto queue = queue_.stats();
+    return queue.depth == 0 && queue.in_work == 0 && pool_.size() == 0;
+  };
+  const auto turns = [&] {
+    double all = 0;
+    for (const char* result : {"success", "requeue_after", "error"})
+      all += registry_.counter("controller_runtime_reconcile_total", {kQueueName, result}).value();
+    return all;
+  };
   ASSERT_TRUE(becomes_ready());
-  ASSERT_TRUE(wait_until([&] { return queue_.stats().depth == 0 && queue_.stats().in_work == 0; }));
-  double turns = 0;
-  for (const char* result : {"success", "requeue_after", "error"})
-    turns += registry_.counter("controller_runtime_reconcile_total", {kQueueName, result}).value();
-  EXPECT_LE(turns, 7) << "up to a create, to a preparation, to its run and to the end, and one for "
-                         "each of three writes that the store told of";
+  ASSERT_TRUE(wait_until(is_idle));
+  const double before = turns();
+  declare_another();
+  ASSERT_TRUE(wait_until([&] { return state_of("two") == "Running"; }));
+  ASSERT_TRUE(wait_until(is_idle));
+  EXPECT_EQ(turns() - before, 4)
+      << "up to a create, to a preparation, to the telling of its run, and to the end";
+  for (const std::size_t more : {1, 2}) {  // The second begins when all of the first is done.
+    const auto lists = cloud_->count(e2b::Operation::kList);
+    clock_.skip(31s);
+    ASSERT_TRUE(wait_until([&] { return cloud_->count(e2b::Operation::kList) > lists; })) << more;
+  }
+  ASSERT_TRUE(wait_until(is_idle));
+  EXPECT_EQ(turns() - before, 4) << "a list that shows what it made is no news";
 }
 
 TEST_F(ControllerTest, LooksAtWhatIsBoundByOneListWhenItBegins) {

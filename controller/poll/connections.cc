@@ -1,5 +1,6 @@
 #include "controller/poll/connections.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -12,9 +13,8 @@ using Look = std::set<std::tuple<std::string, e2b::State, std::optional<base::Wa
 
 Look look_of(const Polled& polled, const std::string& uid) {
   Look look;
-  if (const auto found = polled.sandboxes.find(uid); found != polled.sandboxes.end())
-    for (const auto& sandbox : found->second)
-      look.emplace(sandbox.id, sandbox.state, sandbox.started_at);
+  for (const Sighting& sandbox : polled.of(uid))
+    look.emplace(sandbox.id, sandbox.state, sandbox.started_at);
   return look;
 }
 
@@ -25,11 +25,10 @@ ProviderProblem problem(std::string_view reason, const base::Error& error) {
 }  // namespace
 
 std::set<std::string> changed_uids(const Polled& before, const Polled& after) {
-  std::set<std::string> uids, changed;
-  for (const auto& [uid, sandboxes] : before.sandboxes) uids.insert(uid);
-  for (const auto& [uid, sandboxes] : after.sandboxes) uids.insert(uid);
-  for (const auto& uid : uids)
-    if (look_of(before, uid) != look_of(after, uid)) changed.insert(uid);
+  std::set<std::string> changed;
+  for (const Polled* polled : {&before, &after})
+    for (const Sighting& sandbox : polled->sandboxes)
+      if (look_of(before, sandbox.uid) != look_of(after, sandbox.uid)) changed.insert(sandbox.uid);
   return changed;
 }
 
@@ -78,8 +77,10 @@ base::Result<std::set<std::string>, ProviderProblem> Connections::poll(const std
   for (auto& sandbox : listed->value) {
     // Servers may ignore the filter.
     if (metadata_at(sandbox, key::kFleet) != fleet) continue;
-    polled->sandboxes[metadata_at(sandbox, key::kUid)].push_back(std::move(sandbox));
+    polled->sandboxes.push_back(sighting_of(std::move(sandbox)));
   }
+  std::ranges::sort(polled->sandboxes, {}, &Sighting::uid);
+  polled->sandboxes.shrink_to_fit();
   std::lock_guard lock(mutex_);
   const auto found = connections_.find(name);
   // It moved or went meanwhile.

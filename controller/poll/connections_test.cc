@@ -11,8 +11,9 @@
 namespace controller {
 namespace {
 
-e2b::SandboxInfo sandbox(const std::string& id, e2b::State state = e2b::State::kRunning) {
-  return {.id = id, .state = state};
+Sighting sandbox(const std::string& uid, const std::string& id,
+                 e2b::State state = e2b::State::kRunning) {
+  return {.id = id, .state = state, .uid = uid};
 }
 
 // A folder in which there are providers of those names, read.
@@ -36,21 +37,18 @@ std::unique_ptr<manifests::FileStore> store_of(const base::TemporaryFolder& fold
 }
 
 TEST(Poll, NamesTheSandboxesThatAreNotAsTheyWere) {
-  const Polled before{.sandboxes = {{"same", {sandbox("a")}},
-                                    {"paused", {sandbox("b")}},
-                                    {"gone", {sandbox("c")}},
-                                    {"doubled", {sandbox("d")}}}};
-  const Polled after{.sandboxes = {{"same", {sandbox("a")}},
-                                   {"paused", {sandbox("b", e2b::State::kPaused)}},
-                                   {"doubled", {sandbox("d"), sandbox("e")}},
-                                   {"new", {sandbox("f")}}}};
+  const Polled before{.sandboxes = {sandbox("doubled", "d"), sandbox("gone", "c"),
+                                    sandbox("paused", "b"), sandbox("same", "a")}};
+  const Polled after{.sandboxes = {sandbox("doubled", "d"), sandbox("doubled", "e"),
+                                   sandbox("new", "f"), sandbox("paused", "b", e2b::State::kPaused),
+                                   sandbox("same", "a")}};
   EXPECT_EQ(changed_uids(before, after),
             (std::set<std::string>{"paused", "gone", "doubled", "new"}));
 }
 
 TEST(Poll, NoticesAnotherRunOfTheSameSandbox) {
-  Polled before{.sandboxes = {{"u", {sandbox("a")}}}}, after = before;
-  after.sandboxes["u"][0].started_at = base::WallTime(base::Milliseconds(5));
+  Polled before{.sandboxes = {sandbox("u", "a")}}, after = before;
+  after.sandboxes[0].started_at = base::WallTime(base::Milliseconds(5));
   EXPECT_EQ(changed_uids(before, after), std::set<std::string>{"u"});
 }
 
@@ -70,6 +68,37 @@ TEST(Connections, TellAKeyThatIsMissingFromOneThatCannotBeOne) {
   const auto polled = connections.poll("one", {});
   EXPECT_EQ(polled.error().reason, "CredentialsInvalid");
   EXPECT_EQ(polled.error().message, "why");
+}
+
+TEST(Connections, SortsWhatItListsByOwner) {
+  const base::TemporaryFolder folder;
+  base::FakeClock clock;
+  const auto store = store_of(folder, clock, {"one"});
+  ASSERT_TRUE(store);
+  const auto cloud = std::make_shared<e2b::FakeCloud>(clock, e2b::FakeCloud::Callbacks::kByHand);
+  Connections connections(*store, clock,
+                          {[](const auto&) { return std::string("key"); },
+                           [&](const auto&) { return std::shared_ptr<e2b::Cloud>(cloud); }});
+  const auto plant = [&](const std::string& uid, const std::string& fleet) {
+    return cloud->plant({.template_id = "base",
+                         .metadata = {{key::kFleet, fleet},
+                                      {key::kUid, uid},
+                                      {key::kEpoch, "2"},
+                                      {key::kNonce, "n-" + uid}}});
+  };
+  plant("b", store->fleet_id());
+  plant("stranger", "another");
+  const std::string id = plant("a", store->fleet_id());
+  plant("b", store->fleet_id());
+  ASSERT_TRUE(connections.poll("one", {}));
+  const auto polled = connections.session("one")->polled;
+  EXPECT_EQ(polled->sandboxes.size(), 3u);
+  ASSERT_EQ(polled->of("a").size(), 1u);
+  EXPECT_EQ(polled->of("a")[0].id, id);
+  EXPECT_EQ(polled->of("a")[0].nonce, "n-a");
+  EXPECT_EQ(polled->of("a")[0].epoch, 2);
+  EXPECT_EQ(polled->of("b").size(), 2u);
+  EXPECT_TRUE(polled->of("stranger").empty());
 }
 
 TEST(Connections, ForgetsTheProvidersThatAreGone) {

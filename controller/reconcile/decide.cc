@@ -77,10 +77,9 @@ Action adopt_or_begin(const Observation& seen) {
                      "that they made nothing");
   if (sandboxes.empty()) return RecordIntent{};
   // The record of it was lost: the newest epoch is the one that was ours.
-  const auto newest = std::ranges::max_element(sandboxes, {}, epoch_of);
-  return RecordIntent{.adopted =
-                          api::Attempt{.nonce = metadata_at(*newest, key::kNonce),
-                                       .epoch = std::max<std::int64_t>(1, epoch_of(*newest))}};
+  const auto newest = std::ranges::max_element(sandboxes, {}, &Sighting::epoch);
+  return RecordIntent{.adopted = api::Attempt{.nonce = newest->nonce,
+                                              .epoch = std::max<std::int64_t>(1, newest->epoch)}};
 }
 
 Action resolve_create(const Observation& seen, const api::Attempt& attempt) {
@@ -117,9 +116,9 @@ Action bring_to_life(const Observation& seen) {
     return unless_held(seen, Bind{found->info.id, *attempt});
   if (memory.listed)
     for (const auto& sandbox : memory.listed->sandboxes)
-      if (epoch_of(sandbox) > attempt->epoch)
-        return RecordIntent{.adopted = api::Attempt{.nonce = metadata_at(sandbox, key::kNonce),
-                                                    .epoch = epoch_of(sandbox)}};
+      if (sandbox.epoch > attempt->epoch)
+        return RecordIntent{.adopted =
+                                api::Attempt{.nonce = sandbox.nonce, .epoch = sandbox.epoch}};
   if (sent) return create_again(seen, *attempt);
   if (memory.recorded_nonce == attempt->nonce && memory.listed)
     return unless_held(seen, Create{*attempt});
@@ -128,7 +127,7 @@ Action bring_to_life(const Observation& seen) {
 
 // ---- While it lives --------------------------------------------------------------------------
 
-const ExecutorView* executor_of(const Observation& seen, const e2b::SandboxInfo& info) {
+const ExecutorView* executor_of(const Observation& seen, const Sighting& info) {
   const ExecutorView& view = seen.memory.executor;
   const bool current = view.kind != ExecutorView::Kind::kUnknown && view.sandbox_id == info.id &&
                        view.started_at == info.started_at;
@@ -144,8 +143,7 @@ wire::Identity identity_of(const api::Sandbox& wanted, std::int64_t run) {
 }
 
 // The executor answers; its marker and the status on record are brought together.
-Action settle_identity(const Observation& seen, const e2b::SandboxInfo& info,
-                       const wire::Health& health) {
+Action settle_identity(const Observation& seen, const Sighting& info, const wire::Health& health) {
   const api::SandboxStatus& status = seen.wanted.status;
   const bool new_run = status.run == 0 || status.start_time != info.started_at;
   const std::string run_key = key_of_run(health.instance, info.started_at);
@@ -163,7 +161,7 @@ Action settle_identity(const Observation& seen, const e2b::SandboxInfo& info,
   return Keep{};
 }
 
-Action keep_running(const Observation& seen, const e2b::SandboxInfo& info) {
+Action keep_running(const Observation& seen, const Sighting& info) {
   const Memory& memory = seen.memory;
   if (memory.bound_here && memory.extended != info.id) return unless_held(seen, Extend{info.id});
   const ExecutorView* view = executor_of(seen, info);
@@ -183,7 +181,7 @@ Action keep_running(const Observation& seen, const e2b::SandboxInfo& info) {
   return unless_held(seen, Prepare{info.id, info.started_at, true});
 }
 
-Action pause_it(const Observation& seen, const e2b::SandboxInfo& info) {
+Action pause_it(const Observation& seen, const Sighting& info) {
   if (seen.wanted.status.paused_by != api::PausedBy::kUser)
     return RecordPausedBy{api::PausedBy::kUser};
   // A refused pause leaves the executor quiesced: it thaws first, with the same run.
@@ -192,12 +190,12 @@ Action pause_it(const Observation& seen, const e2b::SandboxInfo& info) {
   return unless_held(seen, Pause{info.id});
 }
 
-Action resume_it(const Observation& seen, const e2b::SandboxInfo& info) {
+Action resume_it(const Observation& seen, const Sighting& info) {
   const auto& start = seen.wanted.status.start_time;
   return unless_held(seen, Connect{info.id, start && info.end_at && *info.end_at < *start});
 }
 
-Action tend(const Observation& seen, const e2b::SandboxInfo& info) {
+Action tend(const Observation& seen, const Sighting& info) {
   if (info.state == e2b::State::kOther) return look_for_bound(seen);
   const bool running = info.state == e2b::State::kRunning;
   if (seen.wanted.spec.desired_state == api::DesiredState::kRunning)
@@ -278,7 +276,7 @@ std::optional<Action> list_after(const Observation& seen, const std::set<std::st
   if (!std::ranges::includes(seen.memory.shown, ids))
     earliest = std::max(earliest, all_sent_shows(seen));
   const bool clean = std::ranges::all_of(
-      listed->sandboxes, [&](const e2b::SandboxInfo& sandbox) { return sandbox.id == spared; });
+      listed->sandboxes, [&](const Sighting& sandbox) { return sandbox.id == spared; });
   if (clean && listed->started >= earliest) return std::nullopt;
   return look_list(seen,
                    seen.wanted.deleting() ? api::reason::kDeleting : api::reason::kTerminating,
@@ -376,7 +374,7 @@ Action say_goodbye(const Observation& seen) {
 }  // namespace
 
 Action decide(const Observation& seen) {
-  if (seen.operation) return wait("", *seen.operation, base::Milliseconds(1'000));
+  if (seen.operation) return wait("", *seen.operation, until_slow(seen));
   const bool ended = seen.wanted.status.terminated_time.has_value();
   if (seen.provider_problem && has_finalizer(seen.wanted) && !ended)
     return wait(seen.provider_reason, seen.provider_problem->message, base::Milliseconds(30'000));

@@ -100,7 +100,7 @@ Observation said_done(Observation seen, const char* step, base::Milliseconds lef
 }
 
 // Its UID outlived its record, and the provider was listed at `when`.
-Observation recovered(base::Moment when, std::vector<e2b::SandboxInfo> sandboxes = {}) {
+Observation recovered(base::Moment when, std::vector<Sighting> sandboxes = {}) {
   Observation seen = fresh();
   seen.wanted.metadata.annotations[std::string(api::kRecoveredAnnotation)] = "true";
   seen.now = when;
@@ -115,9 +115,22 @@ Observation never_shown(base::Moment send_ended) {
   return killed(deleting(got(seen, "sb-1", {})), "sb-1", kNow);
 }
 
+// An Operation is at one of its steps, for so long.
+Observation busy(std::optional<base::Milliseconds> at_its_step) {
+  return with(ready(), [&](Observation& seen) {
+    seen.operation = "Prepare";
+    if (at_its_step) seen.memory.progress = Progress{"sending the executor", kNow - *at_its_step};
+  });
+}
+
 const wire::Identity kRun4{"uid-1", 1, 1, 4};
 
 const Case kCases[] = {
+    // While an Operation is under way.
+    {"its_end_brings_the_next_turn", busy({}), Wait{"", "Prepare", kSlowStep}},
+    {"or_that_its_step_becomes_slow", busy(4s), Wait{"", "Prepare", 6s}},
+    {"and_then_its_end_is_looked_for", busy(kSlowStep + 1ms), Wait{"", "Prepare", kSlowStepLook}},
+
     // Creating.
     {"look_before_anything", fresh(), Look{}},
     {"record_before_anything_exists", listed(fresh(), {}), RecordIntent{}},  // I-INTENT
@@ -319,7 +332,7 @@ const Case kCases[] = {
           [](Observation& seen) {
             seen.memory.listed->sandboxes.clear();
             auto other = sandbox("sb-1");
-            other.metadata[key::kUid] = "uid-2";
+            other.uid = "uid-2";
             seen.memory.got["sb-1"] = Got{kNow, other};
           }),
      Wait{"NameConflict",

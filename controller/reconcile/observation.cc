@@ -9,8 +9,8 @@
 namespace controller {
 namespace {
 
-const e2b::SandboxInfo* find_sandbox(const Listed& listed, const std::string& id) {
-  const auto found = std::ranges::find(listed.sandboxes, id, &e2b::SandboxInfo::id);
+const Sighting* find_sandbox(const Listed& listed, const std::string& id) {
+  const auto found = std::ranges::find(listed.sandboxes, id, &Sighting::id);
   return found == listed.sandboxes.end() ? nullptr : &*found;
 }
 
@@ -26,8 +26,8 @@ base::Seconds settle_of(const Observation& seen) {
   return seen.provider ? seen.provider->spec.settle : api::ProviderSpec{}.settle;
 }
 
-Actual found_if_ours(const e2b::SandboxInfo& info, const api::Sandbox& wanted) {
-  if (metadata_at(info, key::kUid) != wanted.metadata.uid) return Foreign{info.id};
+Actual found_if_ours(const Sighting& info, const api::Sandbox& wanted) {
+  if (info.uid != wanted.metadata.uid) return Foreign{info.id};
   return Found{info};
 }
 
@@ -59,13 +59,23 @@ Actual unbound_actual(const Observation& seen) {
   if (!attempt && !sandboxes.empty()) return Found{sandboxes.front()};
   if (!attempt) return settled(seen) ? Actual(NeverTried{}) : Actual(Missing{});
   for (const auto& sandbox : sandboxes)
-    if (metadata_at(sandbox, key::kNonce) == attempt->nonce && epoch_of(sandbox) == attempt->epoch)
-      return Found{sandbox};
+    if (sandbox.nonce == attempt->nonce && sandbox.epoch == attempt->epoch) return Found{sandbox};
   if (settled(seen)) return ProvenAbsent{};
   return Missing{};
 }
 
 }  // namespace
+
+Sighting sighting_of(e2b::SandboxInfo info) {
+  return {.id = std::move(info.id),
+          .state = info.state,
+          .uid = metadata_at(info, key::kUid),
+          .nonce = metadata_at(info, key::kNonce),
+          .epoch = epoch_of(info),
+          .started_at = info.started_at,
+          .end_at = info.end_at,
+          .envd_version = std::move(info.envd_version)};
+}
 
 void outdate(Memory& memory, base::Moment now) {
   memory.changed = now;
@@ -79,6 +89,12 @@ std::optional<Progress> slow_step(const Observation& seen) {
   return progress;
 }
 
+base::Milliseconds until_slow(const Observation& seen) {
+  const auto& progress = seen.memory.progress;
+  const auto left = progress ? progress->since + kSlowStep - seen.now : kSlowStep;
+  return std::max(left, kSlowStepLook);
+}
+
 std::string key_of_run(const std::string& instance,
                        const std::optional<base::WallTime>& started_at) {
   return instance + "@" + (started_at ? base::to_rfc3339(*started_at) : "");
@@ -90,6 +106,15 @@ bool shows(const Listed& listed, const std::string& id) {
 
 void note_shown(Memory& memory, const Listed& listed) {
   for (const auto& sandbox : listed.sandboxes) memory.shown.insert(sandbox.id);
+}
+
+bool is_as_got(const Memory& memory, std::span<const Sighting> sandboxes) {
+  return !sandboxes.empty() && std::ranges::all_of(sandboxes, [&](const Sighting& sandbox) {
+    const auto got = memory.got.find(sandbox.id);
+    return got != memory.got.end() && got->second.info &&
+           got->second.info->state == sandbox.state &&
+           got->second.info->started_at == sandbox.started_at;
+  });
 }
 
 std::string metadata_at(const e2b::SandboxInfo& info, const char* key) {

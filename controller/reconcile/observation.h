@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,19 +16,33 @@
 
 namespace controller {
 
+// One E2B sandbox as a GET or a list last showed it, reduced to what is decided by: many are kept.
+struct Sighting {
+  std::string id;
+  e2b::State state = e2b::State::kRunning;
+  std::string uid = {}, nonce = {};  // Whose it is, as its metadata says.
+  std::int64_t epoch = 0;            // 0 when unreadable.
+  std::optional<base::WallTime> started_at = {}, end_at = {};
+  std::string envd_version = {};
+  bool operator==(const Sighting&) const = default;
+};
+Sighting sighting_of(e2b::SandboxInfo info);
+
 // One complete list of a provider, reduced to the E2B sandboxes that carry our fleet and the UID of
 // one Sandbox.
 struct Listed {
   base::Moment started = {};  // When we asked: nothing later can be inferred from it.
-  std::vector<e2b::SandboxInfo> sandboxes = {};
+  std::vector<Sighting> sandboxes = {};
+  bool operator==(const Listed&) const = default;
 };
 
 // The newest GET of one id. Misses count the 404s since it was last seen.
 struct Got {
   base::Moment started = {};
-  std::optional<e2b::SandboxInfo> info = {};
+  std::optional<Sighting> info = {};
   int misses = 0;
   base::Moment first_miss = {};
+  bool operator==(const Got&) const = default;
 };
 
 // What became of the create that this process sent last.
@@ -35,6 +50,7 @@ struct Sent {
   api::Attempt attempt;
   std::string id = {};                             // It made this one.
   std::optional<e2b::CreateFailure> failure = {};  // It did not, or nobody knows.
+  bool operator==(const Sent&) const = default;
 };
 
 // What is known of the executor in one run of one E2B sandbox.
@@ -46,6 +62,7 @@ struct ExecutorView {
   base::Moment ask_at = base::Moment::max();  // What it said counts until then; see rounds.h.
   int closed = 0;                             // Asks in a row that found nobody listening.
   std::string request = {};  // The newest request of a person to look that it has answered.
+  bool operator==(const ExecutorView&) const = default;
 };
 
 // What the Operation under way is at, for people.
@@ -53,8 +70,10 @@ struct Progress {
   std::string step = {};
   base::Moment since = {};
   bool told = false;  // That it is slow.
+  bool operator==(const Progress&) const = default;
 };
 inline constexpr base::Milliseconds kSlowStep{10'000};
+inline constexpr base::Milliseconds kSlowStepLook{1'000};  // From one look at it to the next.
 
 // A step that failed is not tried again before `until`, unless the resource changed meanwhile or
 // somebody asked for a look.
@@ -72,6 +91,7 @@ struct HeldBack {
   // Its outcome is open: it was said to be done, or not answered. It stands in the way of its own
   // repetition only, and is forgotten when a look shows that it came true.
   bool open = false;
+  bool operator==(const HeldBack&) const = default;
 };
 
 // What this process remembers of its own calls for one Sandbox; lost in a crash, and then learned
@@ -100,6 +120,7 @@ struct Memory {
   bool quiesced = false;     // By us, before a pause that has not come true.
   std::optional<Progress> progress = {};
   HeldBack held = {};
+  bool operator==(const Memory&) const = default;
 };
 
 struct NeverTried {};  // No create is on record, and a complete list shows nothing of ours.
@@ -112,7 +133,7 @@ struct Foreign {         // The id on record belongs to somebody else.
   std::string id;
 };
 struct Found {
-  e2b::SandboxInfo info;
+  Sighting info;
 };
 using Actual = std::variant<NeverTried, Unknown, Missing, ProvenAbsent, Foreign, Found>;
 
@@ -135,12 +156,17 @@ void outdate(Memory& memory, base::Moment now);
 
 // The step that takes longer than kSlowStep, if one does.
 std::optional<Progress> slow_step(const Observation& seen);
+// When to look at the Operation under way, which brings the key back at its end: when its step
+// becomes slow, and from then on so often that a step's end is seen.
+base::Milliseconds until_slow(const Observation& seen);
 
 // Names one run of one executor process.
 std::string key_of_run(const std::string& instance,
                        const std::optional<base::WallTime>& started_at);
 bool shows(const Listed& listed, const std::string& id);
 void note_shown(Memory& memory, const Listed& listed);
+// A GET of our own has shown each of these as a list shows it now: that is no reason for a look.
+bool is_as_got(const Memory& memory, std::span<const Sighting> sandboxes);
 
 // What is held back is of the Sandbox as it is wanted now.
 bool is_held_as_wanted(const Observation& seen);

@@ -19,7 +19,7 @@ Outcome outcome_of(const Result& result) {
 }
 
 void note_get(Memory& memory, const std::string& id, base::Moment started,
-              std::optional<e2b::SandboxInfo> info) {
+              std::optional<Sighting> info) {
   Got& got = memory.got[id];
   if (info) {
     got.misses = 0;
@@ -138,8 +138,10 @@ Outcome Reconciler::look(const Pass& pass, const Look& step, std::stop_token sto
   if (!step.id.empty()) {
     auto answer = pass.cloud(priority).get(step.id, stop);
     if (!answer) return failed(answer.error());
+    std::optional<Sighting> sighting;
+    if (answer->value) sighting = sighting_of(*std::move(answer->value));
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      note_get(memory, step.id, started, std::move(answer->value));
+      note_get(memory, step.id, started, std::move(sighting));
     });
     return {};
   }
@@ -147,12 +149,13 @@ Outcome Reconciler::look(const Pass& pass, const Look& step, std::stop_token sto
       {{{key::kFleet, parts_.store.fleet_id()}, {key::kUid, pass.uid()}}}, stop);
   if (!answer) return failed(answer.error());
   // Servers may ignore the filter: the items are checked against our own metadata.
-  std::erase_if(answer->value, [&](const e2b::SandboxInfo& sandbox) {
-    return metadata_at(sandbox, key::kUid) != pass.uid() ||
-           metadata_at(sandbox, key::kFleet) != parts_.store.fleet_id();
-  });
+  std::vector<Sighting> sandboxes;
+  for (e2b::SandboxInfo& sandbox : answer->value)
+    if (metadata_at(sandbox, key::kUid) == pass.uid() &&
+        metadata_at(sandbox, key::kFleet) == parts_.store.fleet_id())
+      sandboxes.push_back(sighting_of(std::move(sandbox)));
   parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    memory.listed = Listed{started, std::move(answer->value)};
+    memory.listed = Listed{started, std::move(sandboxes)};
     note_shown(memory, *memory.listed);
   });
   return {};
@@ -263,7 +266,15 @@ Outcome Reconciler::perform(const Pass& pass, const Create& step) {
       });
 }
 
-// Only an uncached look may say that what we made is nobody's.
+// Whether what an attempt made is this Sandbox's no more, which only an uncached look may say.
+base::Result<bool> Reconciler::is_nobodys(const api::Metadata& metadata, const Bind& step) {
+  TRY(const auto truth, parts_.store.get_sandbox(metadata.key));
+  const bool ours = truth && truth->metadata.uid == metadata.uid &&
+                    api::attempt_of(truth->metadata) == step.attempt &&
+                    (truth->status.sandbox_id.empty() || truth->status.sandbox_id == step.id);
+  return !ours;
+}
+
 Outcome Reconciler::perform(const Pass& pass, const Bind& step) {
   const api::Metadata& metadata = pass.wanted().metadata;
   const auto bound =
@@ -275,13 +286,18 @@ Outcome Reconciler::perform(const Pass& pass, const Bind& step) {
     });
     return Outcome{.written = true};
   }
-  const auto truth = parts_.store.get_sandbox(metadata.key);
-  if (!truth) return failed(truth.error());
-  const bool same_object = *truth && (*truth)->metadata.uid == metadata.uid;
-  const bool ours = same_object && api::attempt_of((*truth)->metadata) == step.attempt &&
-                    ((*truth)->status.sandbox_id.empty() || (*truth)->status.sandbox_id == step.id);
-  if (ours) return failed(bound.error());
-  return outcome_of(pass.cloud(Priority::kDelete).kill(step.id, {}));
+  const auto stray = is_nobodys(metadata, step);
+  if (!stray) return failed(stray.error());
+  if (!*stray) return failed(bound.error());
+  const auto end_it = [this, pass, step](std::stop_token stop) {
+    // While it stood in line another hand may have taken it up.
+    const auto still = is_nobodys(pass.wanted().metadata, step);
+    if (!still) return hold_back(pass.wanted(), "Bind", still.error());
+    if (!*still) return;
+    const auto killed = pass.cloud(Priority::kDelete).kill(step.id, stop);
+    if (!killed) hold_back(pass.wanted(), "Bind", killed.error());
+  };
+  return begin(pass, "Bind", false, end_it, Operation::Line::kBounded);
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Extend& step) {

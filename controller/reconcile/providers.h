@@ -1,8 +1,10 @@
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "controller/gate/gate.h"
 #include "controller/reconcile/observation.h"
@@ -11,11 +13,15 @@
 
 namespace controller {
 
-// A complete list of a provider's E2B sandboxes of our fleet, sorted by the UID they carry.
+// A complete list of a provider's E2B sandboxes of our fleet.
 struct Polled {
   base::Moment started = {};
   std::optional<base::WallTime> provider_time = {};
-  std::map<std::string, std::vector<e2b::SandboxInfo>> sandboxes = {};
+  std::vector<Sighting> sandboxes = {};  // Sorted by the UID they carry.
+
+  std::span<const Sighting> of(const std::string& uid) const {
+    return std::ranges::equal_range(sandboxes, uid, {}, &Sighting::uid);
+  }
 };
 
 // A provider that can be asked.

@@ -14,10 +14,8 @@ namespace {
 void take_poll(Memory& memory, const Session& session, const std::string& uid) {
   if (!session.polled || session.polled->started <= memory.changed) return;
   if (memory.listed && memory.listed->started >= session.polled->started) return;
-  const auto found = session.polled->sandboxes.find(uid);
-  memory.listed = Listed{session.polled->started, found == session.polled->sandboxes.end()
-                                                      ? std::vector<e2b::SandboxInfo>{}
-                                                      : found->second};
+  const auto sandboxes = session.polled->of(uid);
+  memory.listed = Listed{session.polled->started, {sandboxes.begin(), sandboxes.end()}};
   note_shown(memory, *memory.listed);
 }
 

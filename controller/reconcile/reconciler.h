@@ -106,6 +106,7 @@ class Reconciler {
                       const std::function<Outcome(std::stop_token)>& work);
   Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
                          bool finalizer);
+  base::Result<bool> is_nobodys(const api::Metadata& metadata, const Bind& step);
   base::Result<e2b::NewSandbox> new_sandbox(const api::Sandbox& wanted, const Session& session,
                                             const api::Attempt& attempt);
   base::Result<Target> target(const Pass& pass, const std::string& id, Priority priority,

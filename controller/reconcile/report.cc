@@ -327,7 +327,7 @@ std::optional<base::Milliseconds> until_due(const Keep& keep, const Observation&
 kube::Requeue when_next(const Observation& seen, const Action& action, const Outcome& outcome) {
   if (outcome.error) return {.failed = true};
   // The Operation's end brings the key back; a slow one is shown meanwhile.
-  if (outcome.begun) return {.after = base::Milliseconds(1'000)};
+  if (outcome.begun) return {.after = kSlowStep};
   if (const auto* wait = std::get_if<Wait>(&action)) {
     if (wait->again == base::Milliseconds(0)) return {};
     return {.after = wait->again};
@@ -352,7 +352,10 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
   using Event = std::optional<api::Event>;
   return std::visit(
       base::Overloaded{
-          [&](const Bind& step) { return Event(normal("Created", "E2B sandbox " + step.id)); },
+          [&](const Bind& step) {
+            if (outcome.begun) return Event(normal("Killing", "E2B sandbox " + step.id));
+            return Event(normal("Created", "E2B sandbox " + step.id));
+          },
           [&](const RecordRun& step) {
             return Event(normal("Ready", "run " + std::to_string(step.run)));
           },

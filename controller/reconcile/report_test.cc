@@ -423,9 +423,9 @@ TEST_P(ReportOf, TellsAFailureAndChangesNothing) {
   EXPECT_FALSE(news.write);
 }
 
-TEST_P(ReportOf, LooksAtAnOperationASecondLater) {
+TEST_P(ReportOf, LooksAtAnOperationWhenItWouldBeSlow) {
   const Case& c = GetParam();
-  EXPECT_EQ(report(c.seen, c.action, {.begun = true}).requeue, (kube::Requeue{.after = 1'000ms}));
+  EXPECT_EQ(report(c.seen, c.action, {.begun = true}).requeue, (kube::Requeue{.after = kSlowStep}));
 }
 
 TEST_P(ReportOf, NeverWritesOverAnObjectThatItsOwnStepHasChanged) {
@@ -536,6 +536,12 @@ TEST(Report, KeepsTheLastNoticesAndNumbersThemOn) {
   EXPECT_EQ(notices.front().number, 3);
   EXPECT_EQ(notices.back().number, 12);
   EXPECT_EQ(notices.back().text, "notice 12");
+}
+
+TEST(Report, TellsOfTheEndOfWhatItCouldNotBind) {
+  const Report news = report(recorded(), Bind{"sb-1", kAttempt}, {.begun = true});
+  EXPECT_EQ(news.event, (api::Event{"Normal", "Killing", "Bind", "E2B sandbox sb-1"}));
+  EXPECT_FALSE(news.write);
 }
 
 TEST(Report, BindsAsTheFirstIncarnationOfItsEpoch) {

@@ -100,8 +100,7 @@ const Dimension kRecords = {{"nothing", [](Observation&) {}},
                                seen.wanted.status.paused_by = api::PausedBy::kUser;
                              }}};
 
-void see(Observation& seen, std::vector<e2b::SandboxInfo> sandboxes,
-         base::Moment when = scene::kNow) {
+void see(Observation& seen, std::vector<Sighting> sandboxes, base::Moment when = scene::kNow) {
   seen.memory.listed = Listed{when, std::move(sandboxes)};
 }
 const Dimension kWitnesses = {
@@ -150,7 +149,7 @@ const Dimension kWitnesses = {
     {"anothers", [](Observation& seen) {
        see(seen, {});
        auto other = scene::sandbox("sb-1");
-       other.metadata[key::kUid] = "uid-2";
+       other.uid = "uid-2";
        seen.memory.got["sb-1"] = Got{scene::kNow, other};
      }}};
 const Dimension kExecutors = {

@@ -70,6 +70,7 @@ struct CreateFailure : base::Error {
   };
   Kind kind = Kind::kAmbiguous;
   bool definite() const { return kind != Kind::kAmbiguous; }
+  bool operator==(const CreateFailure&) const = default;
 };
 
 // A fact as the provider told it, with its own clock (the Date header) at that time.

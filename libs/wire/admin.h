@@ -42,6 +42,7 @@ struct Health {
   // As last told by `resumed` and written to the marker; run 0 before the first.
   Identity identity;
   bool quiesced = false;
+  bool operator==(const Health&) const = default;
 };
 
 inline constexpr std::int64_t kQuiesceSecondsMax = 3600;

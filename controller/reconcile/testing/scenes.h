@@ -12,14 +12,13 @@ inline constexpr base::Moment kNow = kBegan + std::chrono::minutes(10);
 inline constexpr base::WallTime kWall{std::chrono::hours(24 * 365 * 56)};
 inline const api::Attempt kAttempt{"n1", 1, 0};
 
-inline e2b::SandboxInfo sandbox(const std::string& id, e2b::State state = e2b::State::kRunning,
-                                const std::string& nonce = "n1", std::int64_t epoch = 1) {
+inline Sighting sandbox(const std::string& id, e2b::State state = e2b::State::kRunning,
+                        const std::string& nonce = "n1", std::int64_t epoch = 1) {
   return {.id = id,
           .state = state,
-          .metadata = {{key::kFleet, "fleet"},
-                       {key::kUid, "uid-1"},
-                       {key::kNonce, nonce},
-                       {key::kEpoch, std::to_string(epoch)}},
+          .uid = "uid-1",
+          .nonce = nonce,
+          .epoch = epoch,
           .started_at = kWall};
 }
 
@@ -39,14 +38,13 @@ inline Observation& looked(Observation& seen) {
   seen.actual = actual_of(seen);
   return seen;
 }
-inline Observation listed(Observation seen, std::vector<e2b::SandboxInfo> sandboxes,
+inline Observation listed(Observation seen, std::vector<Sighting> sandboxes,
                           base::Moment when = kNow) {
   seen.memory.listed = Listed{when, std::move(sandboxes)};
   return looked(seen);
 }
-inline Observation got(Observation seen, const std::string& id,
-                       std::optional<e2b::SandboxInfo> info, int misses = 1,
-                       base::Moment when = kNow, base::Moment first_miss = kNow) {
+inline Observation got(Observation seen, const std::string& id, std::optional<Sighting> info,
+                       int misses = 1, base::Moment when = kNow, base::Moment first_miss = kNow) {
   seen.memory.got[id] = Got{when, std::move(info), misses, first_miss};
   return looked(seen);
 }
@@ -61,7 +59,7 @@ inline Observation recorded(bool by_us = true) {
 }
 
 // Bound to sb-1, which ran when it was last listed; no executor was seen yet.
-inline Observation bound(std::vector<e2b::SandboxInfo> sandboxes = {sandbox("sb-1")}) {
+inline Observation bound(std::vector<Sighting> sandboxes = {sandbox("sb-1")}) {
   Observation seen = recorded(false);
   seen.wanted.status.sandbox_id = "sb-1";
   seen.wanted.status.epoch = 1;
@@ -79,6 +77,37 @@ inline Observation ready() {
                           .started_at = kWall,
                           .health = {.instance = "i-1", .identity = {"uid-1", 1, 1, 1}}};
   return looked(seen);
+}
+
+// What is remembered of one that was created here and runs, when nothing is under way.
+inline Memory at_rest(const std::string& id, const std::string& uid) {
+  const std::string nonce(32, 'n');
+  Memory memory{.recorded_nonce = nonce,
+                .sent = Sent{.attempt = {nonce, 1, 0}, .id = id},
+                .made = id,
+                .send_ended = kNow,
+                .shown = {id},
+                .handle = e2b::Handle{.id = id,
+                                      .envd_version = "0.6.13",
+                                      .envd_access_token = std::string(64, 't'),
+                                      .traffic_access_token = std::string(64, 'u')},
+                .bound_here = true,
+                .extended = id};
+  memory.got[id] = {.started = kNow,
+                    .info = Sighting{.id = id,
+                                     .uid = uid,
+                                     .nonce = nonce,
+                                     .epoch = 1,
+                                     .started_at = kWall,
+                                     .end_at = kWall,
+                                     .envd_version = "0.6.13"}};
+  memory.executor = {.kind = ExecutorView::Kind::kAnswering,
+                     .sandbox_id = id,
+                     .started_at = kWall,
+                     .health = {std::string(32, 'i'), "1.2.3", {uid, 1, 1, 1}},
+                     .ask_at = kNow};
+  memory.told = key_of_run(memory.executor.health.instance, kWall);
+  return memory;
 }
 
 inline Observation wanting(Observation seen, api::DesiredState desired) {
