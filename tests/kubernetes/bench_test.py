@@ -28,7 +28,8 @@ def test_a_sandbox_costs_three_writes_and_then_none():  # I-NOFLAP, I-ONE, I-RES
     # A step that takes over 10 s is written about, too: on a machine that is so busy, not on others.
     slow = paced["create_to_ready_ms"]["p99"] > 10_000
     assert slow or paced["object_writes_each"] == 3, paced
-    assert paced["reconciles_each"] <= 8, paced
+    # Four turns, and one more where so much waits that a look or an extension is made beside the workers.
+    assert paced["reconciles_each"] <= 6, paced
     assert steady["object_writes"] == 0, steady
     assert gone["object_writes_each"] <= 3, gone
     for over in ("clean_hand_over", "crash_hand_over"):
