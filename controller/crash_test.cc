@@ -277,7 +277,7 @@ class Inline final : public Operations {
   std::optional<api::Key> run_one() {
     if (waiting_.empty()) return std::nullopt;
     waiting_.front().work({});
-    const api::Key key = waiting_.front().key;
+    api::Key key = waiting_.front().key;
     waiting_.pop_front();
     return key;
   }
@@ -470,7 +470,7 @@ class World {
     run_until("time", [&] { return clock_.now() >= until; });
   }
 
-  bool ready() const { return condition("Ready") && cloud_->live().size() >= 1; }
+  bool ready() const { return condition("Ready") && !cloud_->live().empty(); }
   bool condition(std::string_view type) const {
     const auto sandbox = life_->sandbox();
     if (!sandbox || sandbox->status.observed_generation != sandbox->metadata.generation)

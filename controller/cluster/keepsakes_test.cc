@@ -65,6 +65,7 @@ TEST_F(KeepsakesTest, GivesUpWhenOthersAlwaysWriteFirst) {
 
 TEST_F(KeepsakesTest, RefusesAReleaseWhenTheRecordIsFull) {
   std::vector<Keepsakes::Release> full;
+  full.reserve(api::kReleasesMax);
   for (std::size_t number = 0; number < api::kReleasesMax; ++number)
     full.push_back(release("sb-" + std::to_string(number)));
   kept_.put(record_, {{"data", {{"releases.json", base::to_text(api::to_json(full))}}}});

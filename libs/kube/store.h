@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,11 +21,11 @@ template <typename T>
 class Store {
  public:
   using Pointer = std::shared_ptr<const T>;
-  using Value = std::function<const std::string&(const T&)>;  // A part of the object.
+  using Value = const std::string& (*)(const T&);  // A part of the object.
 
   // Makes objects findable by what `value` says of them. Before the first object.
   void add_index(const std::string& name, Value value) {
-    indexes_.emplace(name, Index(ByValue{std::move(value)}));
+    indexes_.emplace(name, Index(ByValue{value}));
   }
 
   Pointer find(const api::Key& key) const {
@@ -132,7 +131,7 @@ class Store {
   // Objects of one value in the order of their keys. It holds no copy of what it looks at.
   struct ByValue {
     using is_transparent = void;
-    Value value;
+    Value value = nullptr;
     bool operator()(const Pointer& one, const Pointer& other) const {
       const int order = value(*one).compare(value(*other));
       return order != 0 ? order < 0 : one->metadata.key < other->metadata.key;
