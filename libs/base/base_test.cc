@@ -32,31 +32,6 @@ TEST(AwakeTime, CountsAGapAsTwoSecondsAtMost) {
   EXPECT_EQ(awake.look(start + seconds(3601)), milliseconds(4500));
 }
 
-TEST(Strings, KnowUtf8) {
-  const struct {
-    const char* name;
-    std::string_view text;
-    bool is_utf8;
-  } cases[] = {
-      {"nothing", "", true},
-      {"ascii", "a~\x7f", true},
-      {"two_bytes", "\xc2\x80\xdf\xbf", true},
-      {"three_bytes", "\xe0\xa0\x80\xed\x9f\xbf\xef\xbf\xbf", true},
-      {"four_bytes", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", true},
-      {"latin_1", "caf\xe9", false},
-      {"a_rest_alone", "\x80", false},
-      {"cut_short", "\xe2\x82", false},
-      {"a_rest_that_is_none", "\xe2\x82z", false},
-      {"longer_than_needed", "\xc0\xaf", false},
-      {"longer_than_needed_by_one", "\xe0\x9f\xbf", false},
-      {"four_for_three", "\xf0\x8f\xbf\xbf", false},
-      {"a_surrogate", "\xed\xa0\x80", false},
-      {"beyond_unicode", "\xf4\x90\x80\x80", false},
-      {"never_used", "\xff", false},
-  };
-  for (const auto& test : cases) EXPECT_EQ(is_utf8(test.text), test.is_utf8) << test.name;
-}
-
 TEST(Crypto, MatchesPublishedVectors) {
   // FIPS 180-4 "abc"; RFC 4231 case 2; RFC 4648 §10.
   EXPECT_EQ(to_hex(sha256("abc")),

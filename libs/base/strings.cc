@@ -55,25 +55,6 @@ std::string_view cut(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, end);
 }
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto byte = [&](std::size_t ahead) {
-      return at + ahead < text.size() ? static_cast<std::uint8_t>(text[at + ahead]) : 0u;
-    };
-    const unsigned first = byte(0);
-    const std::size_t rest = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
-    if ((first >= 0x80 && first < 0xC2) || first > 0xF4) return false;
-    // What the second byte may be depends on the first: RFC 3629 §4.
-    const unsigned low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-    if (rest > 0 && (byte(1) < low || byte(1) > high)) return false;
-    for (std::size_t ahead = 2; ahead <= rest; ++ahead)
-      if (byte(ahead) < 0x80 || byte(ahead) > 0xBF) return false;
-    at += 1 + rest;
-  }
-  return true;
-}
-
 std::string on_one_line(std::string_view text) {
   std::string line(text);
   for (char& c : line)

@@ -14,8 +14,6 @@ std::string_view trim(std::string_view text);
 std::string lower(std::string_view text);  // ASCII only.
 // At most its first `bytes_max` bytes, without half a UTF-8 character at the end.
 std::string_view cut(std::string_view text, std::size_t bytes_max);
-// RFC 3629: no surrogates, nothing longer than needed.
-bool is_utf8(std::string_view text);
 // Each control character becomes a blank, so that a stranger's text stays within its line.
 std::string on_one_line(std::string_view text);
 bool equal_ignoring_case(std::string_view a, std::string_view b);

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "libs/base/crypto.h"
-#include "libs/base/strings.h"
+#include "libs/base/utf8.h"
 
 namespace wire {
 namespace {
