@@ -15,6 +15,8 @@ constexpr std::string_view to_word(TokenKind kind) {
   return kind == TokenKind::kAttach ? "attach" : "admin";
 }
 
+}  // namespace
+
 std::string_view to_word(Ceiling ceiling) {
   for (const auto& [value, word] : kCeilingWords)
     if (value == ceiling) return word;
@@ -26,6 +28,8 @@ std::optional<Ceiling> ceiling_of(std::string_view word) {
     if (spelled == word) return value;
   return std::nullopt;
 }
+
+namespace {
 
 std::optional<TokenKind> kind_of(std::string_view word) {
   if (word == to_word(TokenKind::kAttach)) return TokenKind::kAttach;

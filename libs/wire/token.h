@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,8 @@ inline constexpr std::pair<Ceiling, std::string_view> kCeilingWords[] = {
     {Ceiling::kWorkspaceWrite, "WorkspaceWrite"},
     {Ceiling::kDangerFullAccess, "DangerFullAccess"},
 };
+std::string_view to_word(Ceiling ceiling);
+std::optional<Ceiling> ceiling_of(std::string_view word);
 
 struct Claims {
   TokenKind kind = TokenKind::kAttach;
