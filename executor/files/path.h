@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -7,6 +8,12 @@
 #include "libs/base/result.h"
 
 namespace executor {
+
+// Without ".", "..", doubled or trailing slashes; links are not looked at.
+std::string clean_path(const std::filesystem::path& path);
+
+// Whether `path` is `folder` or below it, by whole names. Both are absolute and clean.
+bool is_within(std::string_view path, std::string_view folder);
 
 // The absolute, clean form of a path as a caller spells it: absolute, "~" or "~/x" (the user's
 // home), relative to that home, or empty: `default_workdir` when it is set, else the home. "~other"

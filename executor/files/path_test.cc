@@ -35,5 +35,18 @@ TEST(ResolvePath, RefusesOtherHomesAndZeroBytes) {
     EXPECT_EQ(resolve_path(path, user, "").error().code, base::ErrorCode::kInvalid);
 }
 
+TEST(Path, IsWithinAFolderByWholeNames) {
+  const struct {
+    std::string_view path, folder;
+    bool within;
+  } cases[] = {
+      {"/a/b", "/a/b", true},  {"/a/b/c", "/a/b", true}, {"/a/bc", "/a/b", false},
+      {"/a", "/a/b", false},   {"/a", "/", true},        {"/", "/", true},
+      {"/", "/a", false},
+  };
+  for (const auto& test : cases)
+    EXPECT_EQ(is_within(test.path, test.folder), test.within) << test.path << " in " << test.folder;
+}
+
 }  // namespace
 }  // namespace executor

@@ -2,8 +2,9 @@
 
 #include <cerrno>
 
+#include "executor/files/path.h"
+
 namespace executor {
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -23,13 +24,10 @@ std::optional<FileError> objection_to_removal(const fs::path& path) {
                    EBUSY);
 }
 
-}  // namespace
-
 std::optional<fs::path> mount_point_within(const fs::path& place,
                                            const std::vector<base::MountPoint>& mounts) {
   for (const base::MountPoint& mount : mounts)
-    if (mount.path == place || mount.path.native().starts_with(place.native() + "/"))
-      return mount.path;
+    if (is_within(mount.path.native(), place.native())) return mount.path;
   return std::nullopt;
 }
 

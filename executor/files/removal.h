@@ -15,6 +15,9 @@ namespace executor {
 // below it, of which the kernel would leave half. Blocks: call it off the loop.
 FileResult<base::Done> remove_entry(const std::string& path);
 
+// Why `path` is not to be removed at all: what remove_entry() says of the root and of mount points.
+std::optional<FileError> objection_to_removal(const std::filesystem::path& path);
+
 // The first of the mount points at `place` or below it.
 std::optional<std::filesystem::path> mount_point_within(
     const std::filesystem::path& place, const std::vector<base::MountPoint>& mounts);
