@@ -14,13 +14,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMetadataAttribute = "user.sandfleet.metadata";
 
-EntryKind kind_of(mode_t mode) {
-  if (S_ISREG(mode)) return EntryKind::kFile;
-  if (S_ISDIR(mode)) return EntryKind::kFolder;
-  if (S_ISLNK(mode)) return EntryKind::kSymlink;
-  return EntryKind::kOther;
-}
-
 std::string where_it_leads(const std::string& path) {
   std::error_code failed;
   const fs::path whole = fs::canonical(path, failed);
@@ -42,6 +35,13 @@ std::map<std::string, std::string> read_metadata(const std::string& path) {
 }
 
 }  // namespace
+
+EntryKind kind_of(mode_t mode) {
+  if (S_ISREG(mode)) return EntryKind::kFile;
+  if (S_ISDIR(mode)) return EntryKind::kFolder;
+  if (S_ISLNK(mode)) return EntryKind::kSymlink;
+  return EntryKind::kOther;
+}
 
 std::string permissions_text(EntryKind kind, std::uint32_t mode) {
   std::string text = kind == EntryKind::kFolder ? "d" : kind == EntryKind::kSymlink ? "L" : "-";

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +14,7 @@
 namespace executor {
 
 enum class EntryKind { kOther, kFile, kFolder, kSymlink };
+EntryKind kind_of(mode_t mode);
 
 // What is at a path. A symlink shows its target's kind, mode and size beside symlink_target; one
 // that leads nowhere shows itself.

@@ -49,7 +49,8 @@ std::string staged_name(bool replaces) {
   return std::string(replaces ? kReplacingPrefix : kNewPrefix) + base::random_hex(8);
 }
 bool is_staged_name(std::string_view name) {
-  return name.starts_with(kNewPrefix) || name.starts_with(kReplacingPrefix);
+  return name.starts_with(kNewPrefix) || name.starts_with(kReplacingPrefix) ||
+         name.starts_with(kPrivateStagingPrefix);
 }
 bool staged_name_replaces(std::string_view name) { return name.starts_with(kReplacingPrefix); }
 

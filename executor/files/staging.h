@@ -14,6 +14,9 @@ namespace executor {
 // The name a file bears for the moment between being whole and taking its target's place. It says
 // whether the target was there before, for those who watch the folder.
 std::string staged_name(bool replaces);
+// A private folder in which one is gathered bears a name of this beginning.
+inline constexpr std::string_view kPrivateStagingPrefix = ".sandfleet-staged-private-";
+// Whatever is on its way, by either name: not to be seen in listings and watches.
 bool is_staged_name(std::string_view name);
 bool staged_name_replaces(std::string_view name);
 
