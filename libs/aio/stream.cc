@@ -142,6 +142,12 @@ Task<base::Result<base::Done>> Stream::wait_readable() {
   co_return co_await state->wait(state->in, stream_descriptor::wait_read, "read");
 }
 
+Task<base::Result<base::Done>> Stream::wait_urgent() {
+  const auto state = state_;
+  if (!state->in.is_open()) co_return closed_here("wait for a word");
+  co_return co_await state->wait(state->in, stream_descriptor::wait_error, "wait for a word");
+}
+
 Task<base::Result<base::Done>> Stream::write(std::string_view bytes) {
   const auto state = state_;
   while (!bytes.empty()) {

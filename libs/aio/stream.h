@@ -31,6 +31,9 @@ class Stream {
   Task<base::Result<base::Done>> write(std::string_view bytes);
   // Until there is something to read, or the end.
   Task<base::Result<base::Done>> wait_readable();
+  // Until the other side has an urgent word (POLLPRI). A file of the kernel that says so when it
+  // changes, like cgroup.events, has one from then until it is read again.
+  Task<base::Result<base::Done>> wait_urgent();
 
   void close_write();  // The other side reads the end.
   void close();

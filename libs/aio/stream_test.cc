@@ -205,6 +205,40 @@ TEST(Stream, LosesNoByteWhenCancelledAsItGivesWay) {
   loop.run(loses_nothing(loop.executor()));
 }
 
+// A connected pair over TCP, whose peers can send urgent bytes.
+std::pair<base::Fd, base::Fd> urgent_pair() {
+  const base::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof here;
+  auto* address = reinterpret_cast<sockaddr*>(&here);
+  EXPECT_EQ(::bind(listener.get(), address, size), 0);
+  EXPECT_EQ(::listen(listener.get(), 1), 0);
+  ::getsockname(listener.get(), address, &size);
+  base::Fd caller(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::connect(caller.get(), address, size), 0);
+  return {std::move(caller), base::Fd(::accept(listener.get(), nullptr, nullptr))};
+}
+
+Task<int> hears_urgent_words(Executor executor) {
+  auto [caller, other] = urgent_pair();
+  const auto stream = Stream::over(executor, std::move(caller));
+  EXPECT_EQ(::send(other.get(), "x", 1, 0), 1);
+  EXPECT_FALSE(co_await within(stream->wait_urgent(), base::Milliseconds(50)))
+      << "plain bytes are not urgent";
+  EXPECT_EQ(::send(other.get(), "!", 1, MSG_OOB), 1);
+  const auto heard = co_await within(stream->wait_urgent(), testing::kPatience);
+  EXPECT_TRUE(heard && *heard);
+  stream->close();
+  EXPECT_FALSE(co_await stream->wait_urgent());
+  co_return 0;
+}
+TEST(Stream, TellsAnUrgentWordFromPlainBytes) {
+  Loop loop;
+  loop.run(hears_urgent_words(loop.executor()));
+}
+
 Task<int> connects_or_says_why() {
   const auto nobody = co_await connect("127.0.0.1", 1, testing::kPatience);
   EXPECT_FALSE(nobody);
