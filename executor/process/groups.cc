@@ -13,6 +13,7 @@
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/folder.h"
+#include "libs/base/kernel_files.h"
 #include "libs/base/strings.h"
 
 namespace executor {
@@ -54,12 +55,32 @@ bool remove_whole(const fs::path& group, int& removals_left) {
   std::error_code failed;
   for (const fs::path& inner : base::entries_of(group)) {
     if (!fs::is_directory(inner, failed)) continue;
-    if (--removals_left < 0 || !remove_whole(inner, removals_left)) return false;
+    --removals_left;
+    if (removals_left < 0) return false;
+    if (!remove_whole(inner, removals_left)) return false;
   }
   return ::rmdir(group.c_str()) == 0;
 }
 
+void add_members(const fs::path& group, std::vector<pid_t>& pids) {
+  const auto text = base::read_file(group / "cgroup.procs");
+  if (!text) return;
+  for (const std::string& line : base::split(*text, '\n'))
+    // 0 stands for one that lives in another PID namespace.
+    if (const auto pid = base::parse_integer(line); pid.value_or(0) > 0)
+      pids.push_back(static_cast<pid_t>(*pid));
+  std::error_code failed;
+  for (const fs::path& inner : base::entries_of(group))
+    if (fs::is_directory(inner, failed)) add_members(inner, pids);
+}
+
 }  // namespace
+
+std::vector<pid_t> members_of(const fs::path& group) {
+  std::vector<pid_t> pids;
+  add_members(group, pids);
+  return pids;
+}
 
 std::optional<Groups> Groups::find(const fs::path& mount) {
   struct statfs about{};
@@ -79,6 +100,16 @@ base::Result<fs::path> Groups::make() const {
   fs::path group = folder_ / (std::string(kGroupPrefix) + base::random_hex(8));
   if (::mkdir(group.c_str(), 0755) != 0) return base::errno_error("make cgroup", group, errno);
   return group;
+}
+
+bool Groups::remove(const fs::path& group) {
+  int removals_left = kRemovalsMax;
+  return remove_whole(group, removals_left);
+}
+
+void Groups::kill_all() const {
+  for (const fs::path& group : groups_in(folder_))
+    static_cast<void>(base::write_setting(group / "cgroup.kill", "1"));
 }
 
 void Groups::remove_empty() const {

@@ -1,13 +1,19 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "libs/base/clock.h"
 #include "libs/base/result.h"
 
 namespace executor {
+
+// The processes in a cgroup and in those beneath it.
+std::vector<pid_t> members_of(const std::filesystem::path& group);
 
 // A cgroup2 folder in which this process makes a group for each command.
 class Groups {
@@ -18,7 +24,12 @@ class Groups {
   explicit Groups(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   base::Result<std::filesystem::path> make() const;
-  void remove_empty() const;  // Groups that have outlived their last member.
+  // One that has outlived its last member, with the groups that were made in it; false when
+  // something of it stays.
+  static bool remove(const std::filesystem::path& group);
+  void remove_empty() const;  // All such groups, but for those in which others were made.
+  // Kills whatever is in them: what an earlier life of this program started.
+  void kill_all() const;
   // Removes groups in which a command made groups of its own, which it may have made for somebody
   // who is yet to come: so only once every look for as long as `kept` found no process in them.
   void remove_abandoned(base::Moment now, base::Milliseconds kept);

@@ -63,6 +63,29 @@ TEST_F(GroupsOfACommand, StayWhileAProcessIsBeneathThem) {
   EXPECT_FALSE(fs::exists(group_));
 }
 
+TEST_F(GroupsOfACommand, KnowTheirMembersAndThoseBeneathAndEndThem) {
+  fs::create_directories(group_ / "inner/deep");
+  fs::create_directory(cgroup_.path() / "others");
+  std::vector<pid_t> members;
+  for (const fs::path& place : {group_, group_ / "inner/deep", cgroup_.path() / "others"}) {
+    members.push_back(::fork());
+    if (members.back() == 0) {
+      for (;;) ::pause();
+    }
+    ASSERT_TRUE(base::write_setting(place / "cgroup.procs", std::to_string(members.back())));
+  }
+  EXPECT_EQ(members_of(group_), (std::vector<pid_t>{members[0], members[1]}));
+  EXPECT_TRUE(members_of(cgroup_.path() / "absent").empty());
+  EXPECT_FALSE(Groups::remove(group_));
+  groups_.kill_all();
+  for (const pid_t member : {members[0], members[1]}) ::waitpid(member, nullptr, 0);
+  EXPECT_TRUE(Groups::remove(group_));
+  EXPECT_FALSE(fs::exists(group_));
+  EXPECT_TRUE(base::runs(members[2])) << "it was not started by us";
+  ::kill(members[2], SIGKILL);
+  ::waitpid(members[2], nullptr, 0);
+}
+
 TEST_F(GroupsOfACommand, AreRemovedManyAtATime) {
   for (int number = 0; number < 300; ++number)
     fs::create_directory(group_ / std::to_string(number));

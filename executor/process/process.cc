@@ -1,10 +1,8 @@
 #include "executor/process/process.h"
 
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 
-#include <cerrno>
-
+#include "executor/process/child.h"
 #include "executor/process/pty.h"
 
 namespace executor {
@@ -58,16 +56,9 @@ aio::Task<> Process::pump(std::shared_ptr<Process> process, std::size_t index) {
 }
 
 aio::Task<int> Process::wait_for_exit() {
-  for (;;) {
-    siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (info.si_pid == pid_) break;
-    if (const auto woken = co_await exit_notice_->wait_readable(); !woken) co_return 0;
-  }
+  if (const auto ended = co_await until_ended(exit_notice_, pid_); !ended) co_return 0;
   tree_.root_ended();
-  int status = 0;
-  ::waitpid(pid_, &status, 0);
-  co_return status;
+  co_return reap(pid_);
 }
 
 void Process::count_what_is_owed() {

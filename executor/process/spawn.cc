@@ -5,6 +5,8 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,19 +14,16 @@
 #include <cerrno>
 #include <cstring>
 
+#include "executor/confine/landlock.h"
 #include "executor/process/pty.h"
+#include "executor/process/reaper.h"
 #include "libs/base/descriptors.h"
 #include "libs/base/strings.h"
 
 namespace executor {
 namespace {
 
-enum class Step : int { kGroup, kTerminal, kDescriptors, kUser, kFolder };
-
-struct Failure {
-  Step step;
-  int error_number;
-};
+using Step = LaunchStep;
 
 struct Pipe {
   base::Fd read, write;
@@ -43,6 +42,7 @@ base::Result<Pipe> make_pipe() {
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -58,6 +58,10 @@ struct Prepared {
   gid_t gid = 0;
   bool switch_user = false;
   bool terminal = false;
+  bool like_a_shell = true;
+  int confinement = -1;
+  int reaper_end = -1;  // Its side of the socket; -1: no reaper.
+  pid_t dies_with = 0;  // The parent without whom it must not live.
   int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;
   base::Fd group;      // Its folder.
   bool moves = false;  // It is yet to enter that.
@@ -68,7 +72,12 @@ struct Prepared {
 Prepared prepare(const Launch& wanted) {
   Prepared child;
   child.argv = wanted.argv;
-  for (const auto& [name, value] : wanted.env) child.env.push_back(name + "=" + value);
+  child.env.reserve(wanted.env.size());
+  for (const auto& [name, value] : wanted.env) {
+    std::string& entry = child.env.emplace_back(name);
+    entry += '=';
+    entry += value;
+  }
   child.programs = search_path(wanted.argv[0], wanted.env);
   child.argv_pointers = pointers(child.argv);
   child.env_pointers = pointers(child.env);
@@ -85,12 +94,14 @@ Prepared prepare(const Launch& wanted) {
   child.gid = wanted.user.gid;
   child.switch_user = wanted.switch_user;
   child.terminal = wanted.terminal.has_value();
+  child.like_a_shell = wanted.like_a_shell;
+  if (wanted.confinement) child.confinement = wanted.confinement->get();
   child.descriptors = wanted.descriptors;
   return child;
 }
 
 [[noreturn]] void give_up(const Prepared& child, Step step) {
-  const Failure failure{step, errno};
+  const LaunchFailure failure{step, errno};
   static_cast<void>(!::write(child.report, &failure, sizeof failure));
   ::_exit(127);
 }
@@ -124,15 +135,23 @@ bool become_user(const Prepared& child) {
 
 [[noreturn]] void execute(Prepared& child) {
   bool found = false;
+  int reason = ENOENT;  // Of the first that is there.
   for (char* program : child.program_pointers) {
     if (!program) break;
     ::execve(program, child.argv_pointers.data(), child.env_pointers.data());
-    if (errno == ENOEXEC) {
+    const int failed = errno;
+    if (failed == ENOEXEC && child.like_a_shell) {
       child.shell_pointers[1] = program;
       ::execve("/bin/sh", child.shell_pointers.data(), child.env_pointers.data());
     }
     // A folder that this user may not search holds nothing as far as it can know.
-    if (::access(program, F_OK) == 0) found = true;
+    if (found || ::access(program, F_OK) != 0) continue;
+    found = true;
+    reason = failed;
+  }
+  if (!child.like_a_shell) {
+    errno = reason;
+    give_up(child, Step::kProgram);
   }
   const std::string& message = found ? child.not_allowed : child.not_found;
   static_cast<void>(!::write(2, message.data(), message.size()));
@@ -157,8 +176,25 @@ bool enter(const base::Fd& group) {
   if (child.descriptors) base::set_descriptor_limit(*child.descriptors);
   forget_signals();
   if (child.switch_user && !become_user(child)) give_up(child, Step::kUser);
+  // A change of user takes this back, so it comes afterwards.
+  if (child.dies_with != 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != child.dies_with) ::_exit(127);
+  }
   if (::chdir(child.cwd.c_str()) != 0) give_up(child, Step::kFolder);
+  if (child.confinement >= 0 && !enter_confinement(child.confinement))
+    give_up(child, Step::kConfinement);
   execute(child);
+}
+
+[[noreturn]] void run_under_reaper(Prepared& child) {
+  become_reaper();
+  child.dies_with = ::getpid();
+  // Raw, as the C library's fork would ask for locks that a thread of ours may hold.
+  const auto leader = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (leader == 0) run_child(child);
+  if (leader < 0) give_up(child, Step::kDescriptors);
+  reap_tree(child.reaper_end, leader);
 }
 
 // Born in its group: a move waits until all of the kernel has taken note, 8 ms and more. It moves
@@ -176,26 +212,9 @@ pid_t fork_into_group(Prepared& child) {
   return ::fork();
 }
 
-base::Error describe(const Failure& failure, const Launch& wanted) {
-  using base::ErrorCode;
-  const std::string why = std::strerror(failure.error_number);
-  switch (failure.step) {
-    case Step::kFolder:
-      return base::error(ErrorCode::kInvalid, "cannot start in '", wanted.cwd, "': ", why);
-    case Step::kUser:
-      return base::error(ErrorCode::kUnavailable, "cannot become '", wanted.user.name, "': ", why);
-    case Step::kGroup:
-      return base::error(ErrorCode::kUnavailable, "cannot enter the cgroup: ", why);
-    case Step::kTerminal:
-    case Step::kDescriptors:
-      break;
-  }
-  return base::error(ErrorCode::kUnavailable, "cannot set up the new process: ", why);
-}
-
 // The report pipe ends without a word when the new program, or its excuse, takes over.
-std::optional<Failure> read_report(int report) {
-  Failure failure{};
+std::optional<LaunchFailure> read_report(int report) {
+  LaunchFailure failure{};
   for (;;) {
     const ssize_t got = ::read(report, &failure, sizeof failure);
     if (got < 0 && errno == EINTR) continue;
@@ -208,22 +227,34 @@ struct ChildEnds {
   base::Fd stdin_end, stdout_end, stderr_end;
 };
 
+// /dev/null, for a stream that nobody wants.
+base::Result<base::Fd> open_nothing(int how) {
+  base::Fd nothing(::open("/dev/null", how | O_CLOEXEC));
+  if (!nothing) return none_to_be_had("door to /dev/null");
+  return nothing;
+}
+
+base::Result<base::Done> make_output(bool discard, base::Fd& ours, base::Fd& theirs) {
+  if (discard) {
+    TRY(theirs, open_nothing(O_WRONLY));
+    return base::Done{};
+  }
+  TRY(Pipe pipe, make_pipe());
+  ours = std::move(pipe.read);
+  theirs = std::move(pipe.write);
+  return base::Done{};
+}
+
 base::Result<base::Done> make_pipes(const Launch& wanted, Launched& ours, ChildEnds& theirs) {
   if (wanted.keep_stdin) {
     TRY(Pipe in, make_pipe());
     theirs.stdin_end = std::move(in.read);
     ours.stdin_end = std::move(in.write);
   } else {
-    theirs.stdin_end = base::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!theirs.stdin_end) return none_to_be_had("reader of /dev/null");
+    TRY(theirs.stdin_end, open_nothing(O_RDONLY));
   }
-  TRY(Pipe out, make_pipe());
-  TRY(Pipe errors, make_pipe());
-  ours.stdout_end = std::move(out.read);
-  theirs.stdout_end = std::move(out.write);
-  ours.stderr_end = std::move(errors.read);
-  theirs.stderr_end = std::move(errors.write);
-  return base::Done{};
+  CHECK_OK(make_output(wanted.discard_stdout, ours.stdout_end, theirs.stdout_end));
+  return make_output(wanted.discard_stderr, ours.stderr_end, theirs.stderr_end);
 }
 
 base::Result<base::Done> make_ends(const Launch& wanted, Launched& ours, ChildEnds& theirs) {
@@ -247,7 +278,28 @@ std::vector<std::string> search_path(const std::string& program,
   return places;
 }
 
-base::Result<Launched> launch(const Launch& wanted) {
+base::Error describe(const LaunchFailure& failure, const Launch& wanted) {
+  using base::ErrorCode;
+  const std::string why = std::strerror(failure.error_number);
+  switch (failure.step) {
+    case Step::kFolder:
+      return base::error(ErrorCode::kInvalid, "cannot start in '", wanted.cwd, "': ", why);
+    case Step::kUser:
+      return base::error(ErrorCode::kUnavailable, "cannot become '", wanted.user.name, "': ", why);
+    case Step::kGroup:
+      return base::error(ErrorCode::kUnavailable, "cannot enter the cgroup: ", why);
+    case Step::kConfinement:
+      return base::error(ErrorCode::kUnavailable, "cannot confine the new process: ", why);
+    case Step::kProgram:
+      return base::error(ErrorCode::kInvalid, "cannot execute '", wanted.argv[0], "': ", why);
+    case Step::kTerminal:
+    case Step::kDescriptors:
+      break;
+  }
+  return base::error(ErrorCode::kUnavailable, "cannot set up the new process: ", why);
+}
+
+base::Result<Launched> begin_launch(const Launch& wanted) {
   Prepared child = prepare(wanted);
   Launched ours;
   ChildEnds theirs;
@@ -259,26 +311,44 @@ base::Result<Launched> launch(const Launch& wanted) {
     child.group = base::Fd(::open(wanted.group->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!child.group) return none_to_be_had("door to the cgroup");
   }
+  base::Fd reapers_end;
+  if (wanted.under_reaper) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+      return none_to_be_had("socket for the reaper");
+    ours.reaper = base::Fd(ends[0]);
+    reapers_end = base::Fd(ends[1]);
+    child.reaper_end = reapers_end.get();
+  }
   TRY(Pipe report, make_pipe());
   child.report = report.write.get();
+  ours.report = std::move(report.read);
 
   ours.pid = fork_into_group(child);
   if (ours.pid < 0) return none_to_be_had("process");
-  if (ours.pid == 0) run_child(child);
-  report.write.reset();
-  const auto failure = read_report(report.read.get());
-  if (failure) {
-    ::waitpid(ours.pid, nullptr, 0);
-    return describe(*failure, wanted);
+  if (ours.pid == 0) {
+    if (wanted.under_reaper) run_under_reaper(child);
+    run_child(child);
   }
   ours.pidfd = base::Fd(static_cast<int>(::syscall(SYS_pidfd_open, ours.pid, 0)));
   if (!ours.pidfd) {
     const auto failed = none_to_be_had("handle of the process");
-    ::kill(ours.pid, SIGKILL);
+    ours.reaper.reset();  // A reaper takes its tree along.
+    if (!wanted.under_reaper) ::kill(ours.pid, SIGKILL);
+    reapers_end.reset();
     ::waitpid(ours.pid, nullptr, 0);
     return failed;
   }
   return ours;
+}
+
+base::Result<Launched> launch(const Launch& wanted) {
+  TRY(Launched launched, begin_launch(wanted));
+  const auto failure = read_report(launched.report.get());
+  launched.report.reset();
+  if (!failure) return launched;
+  ::waitpid(launched.pid, nullptr, 0);
+  return describe(*failure, wanted);
 }
 
 }  // namespace executor

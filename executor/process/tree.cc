@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "libs/base/files.h"
+#include "executor/process/groups.h"
 #include "libs/base/folder.h"
 #include "libs/base/strings.h"
 
@@ -16,15 +16,6 @@ namespace fs = std::filesystem;
 using base::ProcessFacts;
 
 constexpr int kRoundsMax = 32;  // Against a tree that forks as fast as it is read.
-
-std::vector<pid_t> pids_in(const fs::path& group) {
-  std::vector<pid_t> pids;
-  const auto text = base::read_file(group / "cgroup.procs");
-  if (!text) return pids;
-  for (const std::string& line : base::split(*text, '\n'))
-    if (const auto pid = base::parse_integer(line)) pids.push_back(static_cast<pid_t>(*pid));
-  return pids;
-}
 
 }  // namespace
 
@@ -68,7 +59,7 @@ std::vector<ProcessFacts> Tree::members() {
     for (const ProcessFacts& more : descendants(all, process.pid)) found.push_back(more);
   }
   if (group_) {
-    const auto in_group = pids_in(*group_);
+    const auto in_group = members_of(*group_);
     for (const ProcessFacts& process : all)
       if (std::count(in_group.begin(), in_group.end(), process.pid)) found.push_back(process);
   }
@@ -88,7 +79,7 @@ bool Tree::signal(int number) {
 
 bool Tree::kill() {
   // The group first, as nobody escapes it; then what had moved on to another group.
-  const bool in_group = group_ && !pids_in(*group_).empty();
+  const bool in_group = group_ && !members_of(*group_).empty();
   if (in_group) static_cast<void>(base::write_setting(*group_ / "cgroup.kill", "1"));
   // Stopped first, so that nobody forks on while the tree is read; a killed one never forks.
   std::set<std::pair<pid_t, std::uint64_t>> stopped;
