@@ -1,0 +1,66 @@
+#include "executor/subprocess/input.h"
+
+#include <utility>
+
+namespace executor {
+
+ProcessInput::ProcessInput(aio::Executor executor, base::Fd end)
+    : stream_(aio::Stream::over(executor, base::Fd(), std::move(end))), changed_(executor) {}
+
+aio::Task<> ProcessInput::carry(std::shared_ptr<ProcessInput> input) {
+  for (;;) {
+    while (input->waiting_.empty() && !input->ended_) co_await input->changed_.wait();
+    if (input->waiting_.empty()) break;
+    const std::string piece = std::exchange(input->waiting_, {});
+    const auto written = co_await input->stream_->write(piece);
+    if (!written) {
+      input->unread_ = true;
+      input->waiting_.clear();
+      break;
+    }
+    input->written_ += static_cast<std::int64_t>(piece.size());
+    input->changed_.notify_all();
+  }
+  input->stream_->close_write();
+  input->changed_.notify_all();
+}
+
+std::int64_t ProcessInput::may_reach() const {
+  return (unread_ ? arrived_ : written_) + kInputWindowBytes;
+}
+
+ProcessResult<base::Done> ProcessInput::put(std::int64_t offset, std::string_view bytes) {
+  const std::int64_t end = offset + static_cast<std::int64_t>(bytes.size());
+  if (offset < 0 || offset > arrived_)
+    return ProcessFailure(ProcessFault::kInvalid, "a part of stdin is missing before this one");
+  if (end <= arrived_) return base::Done{};
+  if (ended_) return ProcessFailure(ProcessFault::kInvalid, "stdin has ended already");
+  if (end > may_reach())
+    return ProcessFailure(ProcessFault::kInvalid, "more for stdin than there is room for");
+  bytes.remove_prefix(static_cast<std::size_t>(arrived_ - offset));
+  if (!unread_) waiting_ += bytes;
+  arrived_ = end;
+  changed_.notify_all();
+  return base::Done{};
+}
+
+ProcessResult<base::Done> ProcessInput::end_at(std::int64_t offset) {
+  if (offset != arrived_)
+    return ProcessFailure(ProcessFault::kInvalid, "stdin does not end where it was said to");
+  ended_ = true;
+  changed_.notify_all();
+  return base::Done{};
+}
+
+void ProcessInput::put_all(std::string bytes) {
+  arrived_ += static_cast<std::int64_t>(bytes.size());
+  waiting_ += bytes;
+  ended_ = true;
+  changed_.notify_all();
+}
+
+aio::Task<> ProcessInput::wait_to_reach(std::int64_t offset) {
+  while (may_reach() < offset && !unread_) co_await changed_.wait();
+}
+
+}  // namespace executor
