@@ -36,7 +36,7 @@ constexpr std::uint64_t kChange =
 
 // What a program writes to without changing anything that stays. Other terminals are behind
 // /dev/pts: opening one's own by its name must work.
-constexpr const char* kDevices[] = {"/dev/null", "/dev/zero",   "/dev/full", "/dev/random",
+constexpr const char* kDevices[] = {"/dev/null", "/dev/zero",    "/dev/full", "/dev/random",
                                     "/dev/tty",  "/dev/urandom", "/dev/ptmx", "/dev/pts"};
 
 base::Result<base::Done> allow(int ruleset, const std::string& path, std::uint64_t access) {
@@ -76,11 +76,11 @@ base::Result<base::Fd> make_confinement(const Permission& permission) {
   RulesetAttributes attributes;
   attributes.handled_access_fs = kChange;
   attributes.scoped = kScopeAbstractSockets | kScopeSignals;
-  base::Fd ruleset(static_cast<int>(
-      ::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0)));
+  base::Fd ruleset(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0)));
   if (!ruleset)
-    return base::error(base::ErrorCode::kUnavailable, "the kernel makes no Landlock ruleset: ",
-                       std::strerror(errno));
+    return base::error(base::ErrorCode::kUnavailable,
+                       "the kernel makes no Landlock ruleset: ", std::strerror(errno));
   for (const char* device : kDevices) CHECK_OK(allow(ruleset.get(), device, kChangeFile));
   for (const std::string& root : writable_roots(permission))
     CHECK_OK(allow(ruleset.get(), root, kChange));

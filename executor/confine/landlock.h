@@ -7,9 +7,9 @@
 #include "libs/base/fd.h"
 #include "libs/base/result.h"
 
-// Programs that may change no more than their caller, held to it by Landlock (landlock(7)). They read
-// and run what they like, may change files below the permission's writable roots alone, and can
-// signal only one another. A program so confined gains nothing by set-user-ID: no sudo. What
+// Programs that may change no more than their caller, held to it by Landlock (landlock(7)). They
+// read and run what they like, may change files below the permission's writable roots alone, and
+// can signal only one another. A program so confined gains nothing by set-user-ID: no sudo. What
 // Landlock does not watch: the mode, owner, times and extended attributes of files that are theirs,
 // and sockets that have a path.
 namespace executor {

@@ -40,8 +40,8 @@ TEST(Path, IsWithinAFolderByWholeNames) {
     std::string_view path, folder;
     bool within;
   } cases[] = {
-      {"/a/b", "/a/b", true},  {"/a/b/c", "/a/b", true}, {"/a/bc", "/a/b", false},
-      {"/a", "/a/b", false},   {"/a", "/", true},        {"/", "/", true},
+      {"/a/b", "/a/b", true}, {"/a/b/c", "/a/b", true}, {"/a/bc", "/a/b", false},
+      {"/a", "/a/b", false},  {"/a", "/", true},        {"/", "/", true},
       {"/", "/a", false},
   };
   for (const auto& test : cases)

@@ -58,7 +58,7 @@ StagedFile::StagedFile(StagedFile&& other) noexcept
     : target_(std::move(other.target_)),
       replaces_(other.replaces_),
       mode_(other.mode_),
-      owner_(other.owner_),
+      owner_(std::move(other.owner_)),
       file_(std::move(other.file_)),
       name_(std::exchange(other.name_, {})) {}
 

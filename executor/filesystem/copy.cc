@@ -133,8 +133,9 @@ class Copy {
       if (!names) return FsError(names.error());
       if (names->empty()) return base::Done{};
       for (const std::string& name : *names) {
-        TRY(const auto entry, find_entry(folder, name, path + "/" + name));
-        if (entry) CHECK_OK(copy(*entry, path + "/" + name, to, name, depth + 1));
+        const std::string entry_path = below(path, name);
+        TRY(const auto entry, find_entry(folder, name, entry_path));
+        if (entry) CHECK_OK(copy(*entry, entry_path, to, name, depth + 1));
       }
       last = names->back();
     }

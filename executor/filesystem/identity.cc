@@ -57,7 +57,7 @@ FsResult<std::string> canonical_path(const std::string& absolute) {
       missing = false;
       continue;
     }
-    const std::string next = at + "/" + name;
+    const std::string next = below(at, name);
     struct stat found{};
     if (!missing && ::lstat(next.c_str(), &found) != 0) {
       if (errno != ENOENT) return FsError("resolve", next, errno);
@@ -94,7 +94,7 @@ FsResult<Target> locate_entry(const FileAddress& address) {
   if (address.is_target || absolute == "/") return locate(address);
   const auto [parent, name] = parent_and_name(absolute);
   TRY(const std::string folder, canonical_path(parent));
-  const std::string key = (folder == "/" ? "" : folder) + "/" + name;
+  const std::string key = below(folder, name);
   reached(Step::kLocated, key);
   return Target{key, absolute};
 }

@@ -14,10 +14,6 @@
 namespace executor {
 namespace {
 
-std::string below(const std::string& folder, const std::string& name) {
-  return (folder == "/" ? "" : folder) + "/" + name;
-}
-
 FsResult<base::Fd> open_folder(const std::string& key) {
   const auto place = open_without_links(key, O_PATH);
   if (!place) return FsError(place.error());

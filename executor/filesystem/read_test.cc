@@ -136,16 +136,16 @@ TEST(Read, NoPieceEndsWithinACharacter) {
 // covers: R4
 TEST(Read, ALateBadByteComesAfterGoodPieces) {
   const Tree tree;
-  const std::string good(10'000, 'a');
+  const std::string good = std::string(10'000, 'a') + "\xc3\xa9";
   for (const std::string& bad : {"\xff"s, "\xe2\x82"s, "\xed\xa0\x80 and more"s}) {
-    tree.write("file", good + "\xc3\xa9" + bad);
+    tree.write("file", good + bad);
     auto got = pieces(tree / "file", 4096);
     ASSERT_GE(got.size(), 2u);
     EXPECT_EQ(got.back(), "FS_NOT_TEXT");
     got.pop_back();
     std::string joined;
     for (const std::string& piece : got) joined += piece;
-    EXPECT_EQ(joined, good + "\xc3\xa9");
+    EXPECT_EQ(joined, good);
   }
 }
 

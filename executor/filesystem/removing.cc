@@ -74,7 +74,7 @@ class Removal {
     const auto listed = for_each_name(*inner, path, each);
     if (!listed) return FsError(listed.error());
     for (const std::string& found : names) {
-      TRY(const bool gone, remove(*inner, found, path + "/" + found, depth + 1));
+      TRY(const bool gone, remove(*inner, found, below(path, found), depth + 1));
       if (!gone) break;
     }
     return names.size();

@@ -76,7 +76,7 @@ FsResult<std::size_t> sweep_folder(const std::string& path, const std::string& b
   const auto listed = for_each_name(*folder, path, each);
   if (!listed) return FsError(listed.error());
   for (const std::string& name : leftovers)
-    CHECK_OK(remove_some(*folder, name, path + "/" + name, kAll, {}));
+    CHECK_OK(remove_some(*folder, name, below(path, name), kAll, {}));
   return leftovers.size();
 }
 
@@ -164,7 +164,7 @@ FsResult<Staging> Stagings::begin(const Place& place) {
     staging.name_ = name_beginning(state_->record.tag) + base::random_hex(kNameBytes);
   }
   staging.parent_path_ = place.folder_path;
-  staging.path_ = (place.folder_path == "/" ? "" : place.folder_path) + "/" + staging.name_;
+  staging.path_ = below(place.folder_path, staging.name_);
   staging.parent_ = base::Fd(::openat(place.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!staging.parent_ || ::mkdirat(staging.parent_.get(), staging.name_.c_str(), 0700) != 0)
     return FsError("write in", place.folder_path, errno);

@@ -120,6 +120,7 @@ TEST(Turns, SoManyWaitAtMost) {
   aio::Loop loop;
   Turns turns(loop.executor());
   std::vector<Turns::Place> places;
+  places.reserve(Turns::kWaitingInAllMax);
   for (std::size_t i = 0; i < Turns::kWaitingMax; ++i) places.push_back(*turns.join("key"));
   EXPECT_FALSE(turns.join("key"));
   for (std::size_t i = places.size(); i < Turns::kWaitingInAllMax; ++i)

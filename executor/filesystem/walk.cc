@@ -64,6 +64,13 @@ FileResult<base::Fd> open_without_links(const std::string& path, int flags) {
   return walk_by_names(path, flags);
 }
 
+std::string below(const std::string& folder, std::string_view name) {
+  std::string path = folder == "/" ? "" : folder;
+  path += '/';
+  path += name;
+  return path;
+}
+
 std::pair<std::string, std::string> parent_and_name(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};

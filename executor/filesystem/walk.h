@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace executor {
 // O_NOFOLLOW are always added.
 FileResult<base::Fd> open_without_links(const std::string& path, int flags);
 
+// "/a/b/c" of "/a/b" and "c".
+std::string below(const std::string& folder, std::string_view name);
 // "/a/b" and "c" of "/a/b/c".
 std::pair<std::string, std::string> parent_and_name(const std::string& path);
 
