@@ -39,7 +39,7 @@ class WrongWay : public testing::TestWithParam<Site> {};
 
 TEST_P(WrongWay, IsNamedWithWhatToCheck) {
   const base::SystemClock clock;
-  const auto transport = std::make_shared<net::FakeTransport>(GetParam().play);
+  auto transport = std::make_shared<net::FakeTransport>(GetParam().play);
   const ExecutorFile none;
   SandboxReach reach([&](const auto&) { return transport; }, clock, std::string(32, 'k'), none);
   const Target target{

@@ -50,12 +50,15 @@ TEST(SharedText, IsMadeAndEndedOnManyThreads) {
   const std::size_t before = SharedText::places();
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int thread = 0; thread < 4; ++thread)
       threads.emplace_back([] {
         for (int round = 0; round < 2'000; ++round) {
-          const SharedText text("thread " + std::to_string(round % 3));
-          const SharedText copy = text;
+          SharedText text("thread " + std::to_string(round % 3));
+          SharedText copy = text;
+          text = SharedText();
           ASSERT_EQ(copy, "thread " + std::to_string(round % 3));
+          copy = SharedText();
         }
       });
   }

@@ -197,11 +197,14 @@ TEST_F(EnvdClient, UploadsAsMultipartToAnOldOne) {
     const auto type = last().headers.find("Content-Type").value_or("");
     ASSERT_TRUE(type.starts_with("multipart/form-data; boundary="));
     const std::string boundary = type.substr(type.find('=') + 1);
-    EXPECT_EQ(last().body, "--" + boundary +
-                               "\r\nContent-Disposition: form-data; name=\"file\"; "
-                               "filename=\"/dir/x_y\"\r\nContent-Type: application/octet-stream"
-                               "\r\n\r\ncontent\r\n--\r\n--" +
-                               boundary + "--\r\n");
+    std::string expected = "--";
+    expected += boundary;
+    expected +=
+        "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"/dir/x_y\"\r\nContent-Type: "
+        "application/octet-stream\r\n\r\ncontent\r\n--\r\n--";
+    expected += boundary;
+    expected += "--\r\n";
+    EXPECT_EQ(last().body, expected);
   }
 }
 

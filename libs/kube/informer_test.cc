@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using base::Json;
-using testing::ElementsAre;
 
 struct Box {
   api::Metadata metadata;

@@ -70,7 +70,7 @@ void Queue::promote_due() {
 std::optional<api::Key> Queue::take() {
   promote_due();
   if (ready_.empty()) return std::nullopt;
-  const api::Key key = ready_.begin()->second;
+  api::Key key = ready_.begin()->second;
   ready_.erase(ready_.begin());
   const base::Moment now = clock_.now();
   taken_after_[key] = now - waiting_[key];

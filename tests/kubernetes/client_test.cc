@@ -31,7 +31,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 void ask_harness(const char* what) {
-  std::cout << "@" << what << std::endl;
+  std::cout << "@" << what << '\n' << std::flush;
   std::string answer;
   ASSERT_TRUE(std::getline(std::cin, answer));
   ASSERT_EQ(answer, "done");
