@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ VALUES = sorted((CHART / "ci").glob("*.yaml"))
 IMAGE = "image.repository=registry.example.com/sandfleet/controller"
 SERVED = "sandfleet.dev/v1alpha1/SandboxProvider"
 OTHERS = ("sandfleet.dev/", "monitoring.coreos.com/")  # Kinds that are not Kubernetes' own.
+# Values that came after the chart's first: a release of before is upgraded without them by --reuse-values.
+LATER = ["controller.shards", "controller.leaseSeconds", "attach", "networkPolicy.attachFrom"]
 REVIEWED = HERE / "rights.txt"
 ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
@@ -64,11 +67,22 @@ def helm(*arguments, kubeconfig="/dev/null"):
 
 
 @functools.cache
-def rendered(*arguments):
-    code, output, complaints = helm("template", "sandfleet", CHART, "--namespace", "sandfleet", "--api-versions", SERVED,
+def rendered(*arguments, chart=CHART):
+    code, output, complaints = helm("template", "sandfleet", chart, "--namespace", "sandfleet", "--api-versions", SERVED,
                                     *arguments)
     assert code == 0, complaints
     return [document for document in yaml.load_all(output, yaml.CSafeLoader) if document]
+
+
+def older_chart(folder):
+    """The chart with the defaults of its first version, which are what --reuse-values puts in the place of its own."""
+    chart = pathlib.Path(shutil.copytree(CHART, folder / "sandfleet"))
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    for path in LATER:
+        *above, last = path.split(".")
+        del functools.reduce(dict.__getitem__, above, values)[last]
+    (chart / "values.yaml").write_text(yaml.safe_dump(values))
+    return chart
 
 
 def find(documents, kind, name=None):
@@ -156,6 +170,14 @@ class Rendered(unittest.TestCase):
         self.assertEqual(left, [("ClusterRole", "sandfleet-sandfleet-attach")])  # It may be granted beforehand.
         self.assertNotIn("reviews", yaml.dump(documents))
 
+    def test_values_of_an_older_release_mean_the_same(self):
+        with world.temporary_folder("chart") as folder:
+            for some in ([], ["attach.port=9443"], ["attach.enabled=false"], ["attach.service.type=NodePort"]):
+                with self.subTest(some):
+                    arguments = ["--values", str(CHART / "ci/least.yaml"), *(word for each in some for word in ("--set", each))]
+                    chart = older_chart(folder / "-".join(some or ["none"]))
+                    self.assertEqual(rendered(*arguments, chart=chart), rendered(*arguments))
+
     @staticmethod
     def flags(documents):
         (container,) = find(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
@@ -190,7 +212,10 @@ class Rendered(unittest.TestCase):
                 inner = schema["properties"][key]
                 if isinstance(value, dict) and inner.get("properties"):
                     self.assertIs(inner.get("additionalProperties"), False, f"{path}.{key}")
-                    self.assertEqual(inner.get("required", []), [] if key == "resources" else list(value), f"{path}.{key}")
+                    here = f"{path}.{key}".removeprefix(".")
+                    free = key == "resources" or here.split(".")[0] in LATER
+                    wanted = [each for each in value if not free and f"{here}.{each}" not in LATER]
+                    self.assertEqual(inner.get("required", []), wanted, here)
                     yield from paths(value, inner, f"{path}.{key}")
                 else:
                     yield f"{path}.{key}"
@@ -259,6 +284,20 @@ class Installed(unittest.TestCase):
         self.assertEqual(code, 0, output + complaints)
         self.assertEqual(self.get(provider).status, 200)
         self.assertEqual(self.get("/apis/apps/v1/namespaces/team-b/deployments/second-controller").status, 404)
+
+    def test_upgrade_takes_a_release_of_before_the_attach_service_along(self):
+        def older(verb, *arguments):
+            code, output, complaints = helm(*verb.split(), "older", *arguments, "--namespace", "team-b", kubeconfig=self.kubeconfig)
+            self.assertEqual(code, 0, output + complaints)
+            return output
+
+        with world.temporary_folder("chart") as folder:
+            older("install", older_chart(folder), "--values", CHART / "ci/least.yaml", "--set", "crds.install=false")
+        older("upgrade", CHART, "--reuse-values", "--set", "controller.replicas=1")
+        self.assertNotIn("attach", json.loads(older("get values", "--all", "--output", "json")), "these are not of before")
+        service = self.get("/api/v1/namespaces/team-b/services/older-sandfleet-attach")
+        self.assertEqual(service.body["spec"]["type"], "ClusterIP")
+        older("uninstall")
 
     def test_nobody_may_do_more_than_was_reviewed(self):
         for role in ("view", "edit", "admin", "sandfleet-sandfleet-attach"):

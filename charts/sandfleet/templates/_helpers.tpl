@@ -23,6 +23,18 @@
 {{- include "sandfleet.fullname" . }}-attach
 {{- end -}}
 
+{{/* Values of the attach service, all of them: `helm upgrade --reuse-values` brings a release's values of before there was one. */}}
+{{- define "sandfleet.attach" -}}
+{{- $given := default (dict) .Values.attach -}}
+enabled: {{ dig "enabled" true $given }}
+port: {{ dig "port" 8443 $given }}
+extraNames: {{ dig "extraNames" (list) $given | toJson }}
+secretName: {{ dig "secretName" "" $given | quote }}
+service:
+  type: {{ dig "service" "type" "ClusterIP" $given }}
+  annotations: {{ dig "service" "annotations" (dict) $given | toJson }}
+{{- end -}}
+
 {{- define "sandfleet.serviceAccountName" -}}
 {{- default (include "sandfleet.controllerName" .) .Values.serviceAccount.name -}}
 {{- end -}}
