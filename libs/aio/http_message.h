@@ -76,9 +76,11 @@ std::unique_ptr<MessageReader> make_response_reader(std::size_t head_bytes_max, 
 
 inline constexpr int kInterimRepliesMax = 64;
 // Reads heads until the reply's own and hands back what reads its body. Interim replies (1xx, but
-// for 101, the last word of HTTP) concern this hop alone and are passed over; more of them than the
-// maximum, or more than `heads_bytes_max` of all heads, is an error: a server could send them
-// without end. Errors: kUnavailable, with what the server did.
+// for 101, the last word of HTTP) are passed over: a client may ignore those it does not expect,
+// and of intermediaries only a proxy, which its client chose, must forward them; ours is a gateway
+// (RFC 9110 §15.2, §3.7). More of them than the maximum, or more than `heads_bytes_max` of all
+// heads, is an error: a server could send them without end. Errors: kUnavailable, with what the
+// server did.
 Task<base::Result<std::unique_ptr<MessageReader>>> read_reply_head(Input& input,
                                                                    std::size_t heads_bytes_max,
                                                                    bool to_head);

@@ -30,7 +30,9 @@ std::size_t on_header(char* bytes, std::size_t, std::size_t count, void* self) {
   const std::string_view line = base::trim({bytes, count});
   exchange.head_bytes += count;
   if (!exchange.allows_head_of(exchange.head_bytes)) return 0;
-  if (line.starts_with("HTTP/")) {  // A new head: an interim reply or a proxy's came before.
+  // A new head: a proxy's came before, or an interim reply, which a client that does not expect it
+  // may ignore (RFC 9110 §15.2).
+  if (line.starts_with("HTTP/")) {
     exchange.response = Response{};
   } else if (line.empty()) {
     long status = 0;
