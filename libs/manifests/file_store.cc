@@ -4,10 +4,12 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/folder.h"
+#include "libs/base/json.h"
 #include "libs/base/log.h"
 #include "libs/manifests/releases.h"
 #include "libs/manifests/rules.h"
 #include "libs/manifests/scanner.h"
+#include "libs/manifests/state_folder.h"
 #include "libs/manifests/watcher.h"
 #include "libs/manifests/ways_in.h"
 
@@ -49,42 +51,19 @@ Result<Done> check_identity(const Sandbox& before, const api::SandboxStatus& sta
                      violations[0].rule);
 }
 
-// As it is, behind every link, and as far as it is there.
-std::filesystem::path truly(const std::filesystem::path& path) {
-  std::error_code error;
-  auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-  if (!found.has_filename()) found = found.parent_path();  // A slash at its end.
-  return found;
-}
-
-bool is_within(const std::filesystem::path& inner, const std::filesystem::path& outer) {
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
-
-// Records would be read as manifests, and keys and tokens stand where people copy and commit.
-Result<Done> check_apart(const std::filesystem::path& manifests,
-                         const std::filesystem::path& state) {
-  const auto outside = truly(manifests), inside = truly(state);
-  std::error_code not_there;
-  const bool same = std::filesystem::equivalent(outside, inside, not_there) || outside == inside;
-  if (!same && !is_within(outside, inside) && !is_within(inside, outside)) return Done{};
-  return base::error(ErrorCode::kInvalid, "the folder of manifests (", outside.string(),
-                     ") and the state folder (", inside.string(),
-                     same ? ") are one" : ") are one inside the other",
-                     "; give the controller a state folder of its own, beside the manifests");
-}
-
 }  // namespace
 
 struct FileStore::State {
   State(const FileStoreOptions& given, const base::Clock& with)
-      : options(given), clock(with), disk(given.before_step) {}
+      : options(given),
+        clock(with),
+        disk([this](const auto& path, Disk::Step step) { return may_write(path, step); }) {}
 
   const FileStoreOptions options;
   const base::Clock& clock;
+  StateFolder folder{options.state};
   const Disk disk;
   const Layout layout{options.state};
-  base::Fd lock = {};
   FolderGuard guard{options, layout, disk};
   Objects objects{layout, disk, options.journal};
   Secrets secrets{layout.secrets(), disk};
@@ -100,6 +79,7 @@ struct FileStore::State {
   std::unique_ptr<Watcher> watcher = {};  // Last, so that it stops first.
 
   Result<Done> open();
+  Result<Done> may_write(const std::filesystem::path& path, Disk::Step step) const;
   void sweep() const;
   Result<Done> scan();
   void changed(const Id& id);
@@ -113,12 +93,7 @@ struct FileStore::State {
 Result<Done> FileStore::State::open() {
   CHECK_OK(check_apart(options.manifests, options.state));
   CHECK_OK(disk.make_folders(options.state));
-  auto locked = base::lock_file(layout.lock());
-  if (!locked && locked.error().code == ErrorCode::kConflict)
-    return base::error(ErrorCode::kConflict, options.state.string(),
-                       " is used by another controller; stop it, or give this one its own folder");
-  if (!locked) return locked.error();
-  lock = *std::move(locked);
+  CHECK_OK(folder.lock());
   CHECK_OK(disk.make_folders(layout.results()));
   sweep();
   CHECK_OK(guard.open());
@@ -139,6 +114,11 @@ Result<Done> FileStore::State::open() {
       if (record->provider) changed(id);
   });
   return Done{};
+}
+
+Result<Done> FileStore::State::may_write(const std::filesystem::path& path, Disk::Step step) const {
+  if (auto lost = folder.loss()) return *std::move(lost);
+  return options.before_step ? options.before_step(path, step) : Done{};
 }
 
 // What a process that died left half written.
@@ -203,7 +183,8 @@ Result<std::unique_ptr<FileStore>> FileStore::open(const FileStoreOptions& optio
 }
 
 Result<Done> FileStore::State::scan() {
-  auto scanned = scanner->scan();
+  auto lost = folder.loss();
+  auto scanned = lost ? *std::move(lost) : scanner->scan();
   std::lock_guard lock(trouble_mutex);
   scan_trouble = scanned ? "" : scanned.error().message;
   return scanned;
@@ -237,6 +218,7 @@ std::vector<yaml::Problem> FileStore::problems() const { return state_->scanner-
 std::optional<Brake> FileStore::brake() const { return state_->scanner->brake(); }
 std::string FileStore::notice() const { return state_->guard.notice(); }
 std::string FileStore::trouble() const {
+  if (const auto lost = state_->folder.loss()) return lost->message;
   {
     std::lock_guard lock(state_->trouble_mutex);
     if (!state_->scan_trouble.empty()) return state_->scan_trouble;
@@ -377,7 +359,9 @@ Result<Done> FileStore::add_release(const Release& release) {
 }
 
 Result<std::vector<FileStore::Release>> FileStore::releases(const std::string& provider) {
-  return state_->releases.of(provider);
+  auto kept = state_->releases.of(provider);
+  if (auto lost = state_->folder.loss()) return *std::move(lost);
+  return kept;
 }
 
 Result<Done> FileStore::remove_release(const std::string& provider, const std::string& sandbox_id) {
@@ -394,7 +378,9 @@ Result<Done> FileStore::keep_way_in(const Key& key, const std::string& uid, cons
 }
 
 Result<std::optional<FileStore::WayIn>> FileStore::kept_way_in(const std::string& uid) {
-  return state_->ways_in.of(uid);
+  auto kept = state_->ways_in.of(uid);
+  if (auto lost = state_->folder.loss()) return *std::move(lost);
+  return kept;
 }
 
 void FileStore::on_sandbox_change(std::function<void(const Key&)> changed) {

@@ -51,8 +51,8 @@ class FileStore final : public api::ResourceStore {
   std::optional<Brake> brake() const;
   // What a person should know about how the folders are kept; empty when all is well.
   std::string notice() const;
-  // Why nothing new can be recorded, as on a full disk; empty when the last try worked. What is on
-  // record counts all the while.
+  // Why nothing new can be recorded, as on a full disk or when the state folder is another than
+  // before; empty when the last try worked. What is on record counts all the while.
   std::string trouble() const;
 
   std::shared_ptr<const api::Sandbox> find_sandbox(const api::Key& key) const override;

@@ -2,29 +2,18 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sched.h>
 #include <stdio.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <fstream>
 #include <thread>
 #include <utility>
 
 #include "libs/api/reasons.h"
-#include "libs/base/files.h"
-#include "libs/base/staged.h"
-#include "libs/base/testing/fake_clock.h"
-#include "libs/base/testing/temporary_folder.h"
-#include "libs/manifests/requests.h"
-#include "libs/manifests/testing/power_loss.h"
+#include "libs/manifests/testing/store_fixture.h"
 
 namespace manifests {
 namespace {
 
-namespace fs = std::filesystem;
 using api::Key;
 using base::ErrorCode;
 using base::Milliseconds;
@@ -34,13 +23,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const Key kA{"default", "a"};
-
-std::string sandbox_yaml(const std::string& name, const std::string& more = "") {
-  return "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata:\n  name: " + name +
-         "\nspec:\n  template:\n    id: base\n" + more;
-}
-
 std::string provider_yaml(const std::string& name) {
   return "apiVersion: sandfleet.dev/v1alpha1\nkind: SandboxProvider\nmetadata:\n  name: " + name +
          "\nspec:\n  api:\n    url: http://127.0.0.1:1\n  data:\n    url: http://127.0.0.1:1\n"
@@ -49,77 +31,6 @@ std::string provider_yaml(const std::string& name) {
 
 const std::string kSecretYaml =
     "apiVersion: v1\nkind: Secret\nmetadata:\n  name: keys\nstringData:\n  apiKey: CANARY-123\n";
-
-class Store : public ::testing::Test {
- protected:
-  Store() {
-    options_.manifests = folder_.path() / "manifests";
-    options_.state = folder_.path() / "state";
-    options_.machine_id = "machine-1";
-    fs::create_directory(options_.manifests);
-  }
-
-  void open() {
-    store_.reset();
-    auto opened = FileStore::open(options_, clock_);
-    ASSERT_TRUE(opened) << opened.error().message;
-    store_ = *std::move(opened);
-  }
-  std::string refusal() {
-    store_.reset();
-    const auto opened = FileStore::open(options_, clock_);
-    return opened ? "opened" : opened.error().message;
-  }
-  void write(const std::string& name, const std::string& text) {
-    ASSERT_TRUE(base::write_file_atomically(options_.manifests / name, text, 0644));
-  }
-  void remove(const std::string& name) { fs::remove(options_.manifests / name); }
-  void scan() {
-    const auto scanned = store_->scan_once();
-    ASSERT_TRUE(scanned) << scanned.error().message;
-  }
-  // Long enough for a removal to be believed.
-  void settle() {
-    scan();
-    clock_.advance(options_.removal_hold);
-    scan();
-  }
-  std::string uid(const std::string& name = "a") {
-    const auto found = store_->find_sandbox({"default", name});
-    return found ? found->metadata.uid : "";
-  }
-  void hold(const std::string& name) {
-    const auto found = store_->find_sandbox({"default", name});
-    ASSERT_TRUE(found);
-    ASSERT_TRUE(store_->update_metadata({"default", name}, {found->metadata.uid},
-                                        found->metadata.annotations,
-                                        {std::string(api::kFinalizer)}));
-  }
-  void let_go(const std::string& name) {
-    const auto found = store_->find_sandbox({"default", name});
-    ASSERT_TRUE(found);
-    ASSERT_TRUE(store_->update_metadata({"default", name}, {found->metadata.uid},
-                                        found->metadata.annotations, {}));
-  }
-  RequestResult ask(const Request& request) {
-    const auto id = write_request(options_.state, request);
-    EXPECT_TRUE(id) << id.error().message;
-    scan();
-    const auto result = request_result(options_.state, *id);
-    EXPECT_TRUE(result) << result.error().message;
-    EXPECT_TRUE(*result);
-    return result && *result ? **result : RequestResult{};
-  }
-  void write_many(int count) {
-    for (int index = 0; index < count; ++index)
-      write("s" + std::to_string(index) + ".yaml", sandbox_yaml("s" + std::to_string(index)));
-  }
-
-  base::TemporaryFolder folder_;
-  FileStoreOptions options_;
-  base::FakeClock clock_;
-  std::unique_ptr<FileStore> store_;
-};
 
 TEST_F(Store, MakesAnObjectOfAFile) {
   open();
@@ -133,71 +44,6 @@ TEST_F(Store, MakesAnObjectOfAFile) {
   EXPECT_EQ(found->spec.keep_alive.timeout, base::Seconds(300));
   EXPECT_THAT(store_->sandboxes(), SizeIs(1));
   EXPECT_THAT(store_->problems(), IsEmpty());
-}
-
-TEST_F(Store, RemovesWhatAProcessThatDiedLeftHalfWritten) {
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  scan();
-  store_.reset();
-  const auto leave = [&](const fs::path& folder) {
-    fs::create_directories(folder);
-    std::ofstream(folder / base::staged_name("x.json")) << "half";
-    return folder;
-  };
-  const fs::path state = options_.state;
-  const std::vector<fs::path> folders = {leave(state),
-                                         leave(state / "sandboxes"),
-                                         leave(state / "sandboxes/default"),
-                                         leave(state / "sandboxproviders"),
-                                         leave(state / "releases"),
-                                         leave(state / "ways-in"),
-                                         leave(state / "requests/results"),
-                                         leave(options_.manifests / ".sandfleet")};
-  const fs::path asked = leave(state / "requests") / base::staged_name("old.json");
-  std::ofstream(asked) << "half";
-  fs::last_write_time(asked, fs::file_time_type::clock::now() - std::chrono::hours(2));
-  std::ofstream(state / ".notes.tmp") << "a person's";
-  const auto left_in = [](const fs::path& folder) {
-    return std::ranges::count_if(fs::directory_iterator(folder), [](const auto& entry) {
-      return base::is_staged_name(entry.path().filename().string());
-    });
-  };
-  open();
-  for (const auto& folder : folders) EXPECT_EQ(left_in(folder), 0) << folder;
-  EXPECT_EQ(left_in(state / "requests"), 1) << "one that is being written";
-  EXPECT_FALSE(fs::exists(asked));
-  EXPECT_TRUE(fs::exists(state / ".notes.tmp"));
-  EXPECT_TRUE(store_->find_sandbox(kA));
-}
-
-TEST_F(Store, WantsTwoFoldersThatLieApart) {
-  const fs::path folder = fs::canonical(folder_.path());
-  const fs::path manifests = folder / "manifests";
-  fs::create_directory_symlink(manifests, folder / "link");
-  const std::string advice =
-      "; give the controller a state folder of its own, beside the manifests";
-  const std::string one = "the folder of manifests (" + manifests.string() +
-                          ") and the state folder (" + manifests.string() + ") are one" + advice;
-  for (const fs::path& state : {manifests, folder / "link", manifests / "", manifests / ".",
-                                folder / "state/../manifests"}) {
-    options_.state = state;
-    EXPECT_EQ(refusal(), one) << state;
-  }
-  for (const fs::path& state : {manifests / "state", folder / "link/deep/er"}) {
-    options_.state = state;
-    EXPECT_THAT(refusal(), HasSubstr(") are one inside the other" + advice)) << state;
-  }
-  options_.manifests = folder / "state/requests";
-  fs::create_directories(options_.manifests);
-  options_.state = folder / "state";
-  EXPECT_THAT(refusal(), HasSubstr(") are one inside the other" + advice));
-  EXPECT_FALSE(fs::exists(folder / "state/lock")) << "nothing was made";
-  EXPECT_TRUE(fs::is_empty(manifests));
-
-  options_.manifests = manifests;
-  options_.state = folder / "manifests-state";
-  EXPECT_EQ(refusal(), "opened") << "a name that begins the same is no folder within";
 }
 
 TEST_F(Store, CountsGenerationsAndKeepsWhatOthersWrote) {
@@ -453,93 +299,6 @@ TEST_F(Store, KeepsTheLastGoodCopyWhenAnImmutableFieldIsEdited) {
   EXPECT_EQ(store_->find_sandbox(kA)->spec.template_id, "base");
 }
 
-TEST_F(Store, BrakesWhenTheFolderIsGoneAndDeletesNothing) {
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  scan();
-  fs::rename(options_.manifests, folder_.path() / "elsewhere");
-  settle();
-  EXPECT_NE(uid(), "");
-  ASSERT_TRUE(store_->brake());
-  EXPECT_THAT(store_->brake()->reason, HasSubstr("No such file or directory"));
-  const auto early = ask({Request::Kind::kReleaseBrake});
-  EXPECT_FALSE(early.done);
-  EXPECT_THAT(early.message, HasSubstr("cannot be used yet"));
-  // Across a restart, too.
-  open();
-  settle();
-  EXPECT_NE(uid(), "");
-  ASSERT_TRUE(store_->brake());
-  // The same folder is back: it is read again, but nothing is deleted until released.
-  fs::rename(folder_.path() / "elsewhere", options_.manifests);
-  write("b.yaml", sandbox_yaml("b"));
-  remove("a.yaml");
-  settle();
-  EXPECT_NE(uid("a"), "");
-  EXPECT_NE(uid("b"), "");
-  EXPECT_TRUE(ask({Request::Kind::kReleaseBrake}).done);
-  EXPECT_FALSE(store_->brake());
-  settle();
-  EXPECT_EQ(uid("a"), "");
-}
-
-TEST_F(Store, BrakesWhenAnotherFolderTookThePlace) {
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  write("b.yaml", sandbox_yaml("b"));
-  scan();
-  const std::string before = uid("b");
-  fs::rename(options_.manifests, folder_.path() / "elsewhere");
-  fs::create_directory(options_.manifests);
-  write("b.yaml", sandbox_yaml("b"));
-  settle();
-  EXPECT_NE(uid("a"), "");
-  ASSERT_TRUE(store_->brake());
-  EXPECT_THAT(store_->brake()->reason, HasSubstr("is another folder than before"));
-  EXPECT_TRUE(ask({Request::Kind::kReleaseBrake}).done);
-  settle();
-  EXPECT_EQ(uid("a"), "");
-  EXPECT_EQ(uid("b"), before);
-  EXPECT_TRUE(fs::exists(options_.manifests / ".sandfleet" / "identity.json"));
-  open();
-  scan();
-  EXPECT_FALSE(store_->brake());
-  EXPECT_EQ(uid("b"), before);
-}
-
-TEST_F(Store, BrakesWhenMostObjectsGoAtOnce) {
-  open();
-  write_many(12);
-  scan();
-  for (int index = 0; index < 12; ++index) remove("s" + std::to_string(index) + ".yaml");
-  settle();
-  EXPECT_THAT(store_->sandboxes(), SizeIs(12));
-  ASSERT_TRUE(store_->brake());
-  EXPECT_EQ(store_->brake()->reason, "12 of 12 objects are gone from the manifests at once");
-  open();
-  settle();
-  EXPECT_THAT(store_->sandboxes(), SizeIs(12));
-  const auto shown = StateReader(options_.state).brake();
-  ASSERT_TRUE(shown);
-  EXPECT_EQ(*shown, store_->brake());
-  EXPECT_TRUE(ask({Request::Kind::kReleaseBrake}).done);
-  settle();
-  EXPECT_THAT(store_->sandboxes(), IsEmpty());
-  EXPECT_FALSE(store_->brake());
-}
-
-TEST_F(Store, LetsARequestToDeleteThroughTheBrake) {
-  open();
-  write_many(12);
-  scan();
-  for (int index = 0; index < 12; ++index) remove("s" + std::to_string(index) + ".yaml");
-  settle();
-  ASSERT_TRUE(store_->brake());
-  EXPECT_TRUE(ask({Request::Kind::kDelete, {"default", "s3"}}).done);
-  EXPECT_EQ(uid("s3"), "");
-  EXPECT_THAT(store_->sandboxes(), SizeIs(11));
-}
-
 TEST_F(Store, LeavesATombstoneOfAnObjectEndedByItsTtl) {
   open();
   write("a.yaml", sandbox_yaml("a"));
@@ -640,151 +399,6 @@ TEST_F(Store, RefusesRequestsThatItCannotRead) {
             "the policy \"Burn\" is none of Kill, Pause, Leave");
   EXPECT_EQ(request_result(options_.state, "4").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(request_result(options_.state, "../x").error().code, ErrorCode::kInvalid);
-}
-
-TEST_F(Store, FindsItsUidsAgainWhenTheStateFolderIsLost) {
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  scan();
-  const std::string before = uid(), fleet = store_->fleet_id();
-  const auto created = store_->find_sandbox(kA)->metadata.created;
-  store_.reset();
-  fs::remove_all(options_.state);
-  clock_.advance(Milliseconds(60'000));
-  open();
-  scan();
-  EXPECT_EQ(uid(), before);
-  EXPECT_EQ(store_->find_sandbox(kA)->metadata.created, created);
-  EXPECT_EQ(store_->fleet_id(), fleet);
-}
-
-TEST_F(Store, MarksWhatItKnowsNothingButTheUidOf) {
-  const auto marked = [&](const Key& key) {
-    const auto& annotations = store_->find_sandbox(key)->metadata.annotations;
-    return annotations.contains(std::string(api::kRecoveredAnnotation));
-  };
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  scan();
-  EXPECT_FALSE(marked(kA));
-  store_.reset();
-  fs::remove_all(options_.state);
-  open();
-  write("b.yaml", sandbox_yaml("b"));
-  scan();
-  EXPECT_TRUE(marked(kA));
-  EXPECT_FALSE(marked({"default", "b"}));
-  open();
-  scan();
-  EXPECT_TRUE(marked(kA)) << "a restart teaches nothing about what was lost";
-}
-
-TEST_F(Store, FindsUidsAgainAlsoWhenThatWasInterrupted) {
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  scan();
-  const std::string before = uid();
-  store_.reset();
-  fs::remove_all(options_.state);
-  open();
-  open();  // A second start before the first scan.
-  scan();
-  EXPECT_EQ(uid(), before);
-}
-
-TEST_F(Store, RefusesAClonedFolderUnlessThatIsMeant) {
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  scan();
-  const std::string before = uid();
-  store_.reset();
-  fs::copy(options_.manifests, folder_.path() / "clone", fs::copy_options::recursive);
-  options_.manifests = folder_.path() / "clone";
-  options_.state = folder_.path() / "state-of-the-clone";
-  EXPECT_THAT(refusal(), HasSubstr("was made for another folder: it was moved or copied"));
-  options_.claim_moved_manifests = true;
-  open();
-  scan();
-  EXPECT_EQ(uid(), before);
-  options_.claim_moved_manifests = false;
-  open();
-}
-
-TEST_F(Store, RefusesAFolderOfAnotherMachine) {
-  open();
-  options_.machine_id = "machine-2";
-  options_.state = folder_.path() / "other-state";
-  EXPECT_THAT(refusal(), HasSubstr("was made on another machine"));
-}
-
-TEST_F(Store, MakesAnInstallationOfItsOwnOfACopyWithoutIdentity) {
-  open();
-  const std::string fleet = store_->fleet_id();
-  store_.reset();
-  fs::copy(options_.manifests, folder_.path() / "clone", fs::copy_options::recursive);
-  fs::remove_all(folder_.path() / "clone" / ".sandfleet");
-  options_.manifests = folder_.path() / "clone";
-  options_.state = folder_.path() / "state-of-the-clone";
-  open();
-  EXPECT_NE(store_->fleet_id(), fleet);
-}
-
-TEST_F(Store, RefusesAStateFolderOfOtherManifests) {
-  open();
-  store_.reset();
-  options_.fleet_id = "another";
-  EXPECT_THAT(refusal(), HasSubstr("but the flag for the fleet id says another"));
-}
-
-TEST_F(Store, KeepsGitOutOfItsIdentity) {
-  open();
-  EXPECT_EQ(*base::read_file(options_.manifests / ".sandfleet" / ".gitignore"), "*\n");
-}
-
-TEST_F(Store, LetsOneControllerHaveTheFolders) {
-  open();
-  auto other = options_;
-  other.state = folder_.path() / "other-state";
-  auto refused = FileStore::open(other, clock_);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
-  EXPECT_THAT(refused.error().message, HasSubstr("manifests is used by another controller"));
-  other = options_;
-  other.manifests = folder_.path() / "other-manifests";
-  fs::create_directory(other.manifests);
-  refused = FileStore::open(other, clock_);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
-  EXPECT_THAT(refused.error().message, HasSubstr("state is used by another controller"));
-}
-
-TEST_F(Store, WantsItsFolderToBeThereTheFirstTime) {
-  options_.manifests = folder_.path() / "nowhere";
-  EXPECT_THAT(refusal(), HasSubstr("make it first"));
-}
-
-TEST_F(Store, KeepsUidsInTheStateFolderWhenTheManifestsCannotBeWritten) {
-  if (::geteuid() != 0) GTEST_SKIP() << "makes a read-only mount, which needs root";
-  write("a.yaml", sandbox_yaml("a"));
-  const char* path = options_.manifests.c_str();
-  if (::unshare(CLONE_NEWNS) != 0 ||
-      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount(path, path, nullptr, MS_BIND, nullptr) != 0)
-    GTEST_SKIP() << "no mounts may be made here";
-  ASSERT_EQ(::mount(nullptr, path, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr), 0);
-  open();
-  scan();
-  const std::string before = uid();
-  EXPECT_NE(before, "");
-  EXPECT_THAT(store_->notice(), HasSubstr("cannot be written"));
-  EXPECT_THAT(store_->notice(), HasSubstr("no longer known"));
-  EXPECT_FALSE(fs::exists(options_.manifests / ".sandfleet"));
-  EXPECT_TRUE(fs::exists(options_.state / "identity" / "uids.log"));
-  open();
-  scan();
-  EXPECT_EQ(uid(), before);
-  store_.reset();
-  EXPECT_EQ(::umount(path), 0);
 }
 
 TEST_F(Store, RefusesWritesWhosePreconditionFailed) {
@@ -947,14 +561,6 @@ TEST_F(Store, UpdatesTheStatusOfAProvider) {
   EXPECT_THAT(store_->providers(), SizeIs(1));
 }
 
-// Everything that stands in the state folder, one after another.
-std::string everything_in(const fs::path& folder) {
-  std::string all;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) all += *base::read_file(entry.path());
-  return all;
-}
-
 TEST_F(Store, KeepsSecretsInMemoryOnly) {
   open();
   write("keys.yaml", kSecretYaml);
@@ -964,7 +570,7 @@ TEST_F(Store, KeepsSecretsInMemoryOnly) {
   EXPECT_EQ(store_->get_secret({"default", "keys"}, "other").error().message,
             "the Secret default/keys has no key \"other\"");
   EXPECT_EQ(store_->get_secret({"default", "none"}, "x").error().code, ErrorCode::kNotFound);
-  const std::string all = everything_in(options_.state);
+  const std::string all = files_in(options_.state);
   EXPECT_EQ(all.find("CANARY"), std::string::npos);
   EXPECT_EQ(all.find("Q0FOQVJZ"), std::string::npos);  // In base64.
 }
@@ -1148,158 +754,6 @@ TEST_F(Store, SaysWhichStateFileIsBroken) {
   ASSERT_TRUE(base::write_file_atomically(file, "{", 0600));
   EXPECT_THAT(refusal(), HasSubstr("sandboxes/default/a.json is not JSON; restore it"));
 }
-
-TEST_F(Store, PassesOverALineOfUidsThatWasCutShort) {
-  open();
-  write("a.yaml", sandbox_yaml("a"));
-  scan();
-  const std::string before = uid();
-  store_.reset();
-  const fs::path journal = options_.manifests / ".sandfleet" / "uids.log";
-  ASSERT_TRUE(
-      base::write_file_atomically(journal, *base::read_file(journal) + "{\"kind\":\"Sa", 0644));
-  fs::remove_all(options_.state);
-  open();
-  write("b.yaml", sandbox_yaml("b"));
-  scan();
-  const std::string other = uid("b");
-  EXPECT_EQ(uid(), before);
-  store_.reset();
-  fs::remove_all(options_.state);
-  open();
-  scan();
-  EXPECT_EQ(uid(), before);
-  EXPECT_EQ(uid("b"), other);
-}
-
-// A process that dies before its n-th step on disk, for every n, alone or with the power: what was
-// acknowledged is there afterwards, and the same steps taken again end where they would have ended.
-class Crash : public Store, public ::testing::WithParamInterface<int> {
- protected:
-  struct Step {
-    const char* name;
-    std::function<base::Result<base::Done>(FileStore&)> take;
-  };
-
-  base::Result<base::Done> put_attempt(FileStore& store) {
-    const auto found = store.find_sandbox(kA);
-    CHECK_OK(store.update_metadata(kA, {found->metadata.uid},
-                                   {{std::string(api::kAttemptAnnotation), api::to_text(kAttempt)}},
-                                   {std::string(api::kFinalizer)}));
-    return base::Done{};
-  }
-  base::Result<base::Done> bind(FileStore& store) {
-    const auto found = store.find_sandbox(kA);
-    api::SandboxStatus status;
-    status.sandbox_id = "sb-1";
-    status.epoch = 1;
-    if (found->status == status) return base::Done{};
-    CHECK_OK(store.bind(kA, found->metadata.uid, kAttempt, status));
-    return base::Done{};
-  }
-  base::Result<base::Done> end_by_ttl(FileStore& store) {
-    const auto found = store.find_sandbox({"default", "c"});
-    if (!found) return base::Done{};
-    return store.delete_sandbox({"default", "c"}, found->metadata.uid);
-  }
-  base::Result<base::Done> remove_b(FileStore& store) {
-    remove("b.yaml");
-    CHECK_OK(store.scan_once());
-    clock_.advance(options_.removal_hold);
-    return store.scan_once();
-  }
-  base::Result<base::Done> ask_for_d(FileStore& store) {
-    const auto found = store.find_sandbox({"default", "d"});
-    if (found) {
-      const auto asked = write_request(options_.state, {Request::Kind::kDelete, {"default", "d"}});
-      if (!asked) return asked.error();
-    }
-    return store.scan_once();
-  }
-
-  std::vector<Step> steps() {
-    return {{"scan", [](FileStore& store) { return store.scan_once(); }},
-            {"attempt", [this](FileStore& store) { return put_attempt(store); }},
-            {"bind", [this](FileStore& store) { return bind(store); }},
-            {"ttl", [this](FileStore& store) { return end_by_ttl(store); }},
-            {"remove", [this](FileStore& store) { return remove_b(store); }},
-            {"request", [this](FileStore& store) { return ask_for_d(store); }},
-            {"release",
-             [](FileStore& store) { return store.add_release({"sb-9", "u", "default", "Leave"}); }},
-            {"scan again", [](FileStore& store) { return store.scan_once(); }}};
-  }
-
-  void start_over() {
-    store_.reset();
-    fs::remove_all(options_.manifests);
-    fs::remove_all(options_.state);
-    fs::create_directory(options_.manifests);
-    for (const char* name : {"a", "b", "c", "d"})
-      write(std::string(name) + ".yaml", sandbox_yaml(name));
-  }
-
-  static inline const api::Attempt kAttempt{"0123456789abcdef0123456789abcdef", 1, 0};
-};
-
-constexpr int kShards = 8;  // So that each is short.
-constexpr int kSeeds = 5;
-
-TEST_P(Crash, LosesNothingThatWasAcknowledged) {
-  const auto script = steps();
-  for (int run = GetParam();; run += kShards) {
-    const int deadly = run / kSeeds;
-    const std::uint64_t power_loss = run % kSeeds;  // 0: none.
-    SCOPED_TRACE("dies before step " + std::to_string(deadly) + ", power loss " +
-                 std::to_string(power_loss));
-    start_over();
-    PowerLoss power;
-    int taken = 0;
-    options_.before_step = [&](const fs::path& path, Disk::Step step) -> base::Result<base::Done> {
-      if (taken++ >= deadly) return base::error(ErrorCode::kUnavailable, "the process is dead");
-      power.before(path, step);
-      return base::Done{};
-    };
-    std::size_t at = 0;
-    std::string acknowledged_uid;
-    if (auto opened = FileStore::open(options_, clock_)) {
-      store_ = *std::move(opened);
-      while (at < script.size() && script[at].take(*store_)) {
-        if (at == 0) acknowledged_uid = uid();
-        ++at;
-      }
-    }
-    const bool died = taken > deadly;
-    store_.reset();
-    if (power_loss > 0) power.strike(power_loss);
-    options_.before_step = {};
-    open();
-    ASSERT_FALSE(HasFatalFailure());
-    if (power_loss > 0 && at == 3) at = 2;  // A bind may be lost, if nothing was written after it.
-    if (at > 0) EXPECT_EQ(uid(), acknowledged_uid);
-    if (at > 1) EXPECT_EQ(api::attempt_of(store_->find_sandbox(kA)->metadata), kAttempt);
-    if (at > 2) EXPECT_EQ(store_->find_sandbox(kA)->status.sandbox_id, "sb-1");
-    if (at > 3) EXPECT_EQ(uid("c"), "");
-    for (; at < script.size(); ++at) {
-      const auto taken = script[at].take(*store_);
-      ASSERT_TRUE(taken) << script[at].name << ": " << taken.error().message;
-    }
-    settle();
-    EXPECT_EQ(store_->find_sandbox(kA)->status.sandbox_id, "sb-1");
-    EXPECT_THAT(store_->sandboxes(), SizeIs(1));
-    EXPECT_THAT(*store_->releases("default"), SizeIs(1));
-    EXPECT_FALSE(store_->brake());
-    const std::string last = uid();
-    store_.reset();
-    fs::remove_all(options_.state);
-    open();
-    scan();
-    EXPECT_EQ(uid(), last);  // Its UID was durable outside the state folder all along.
-    if (!died) break;
-    ASSERT_LT(deadly, 1'000);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(BeforeEachStep, Crash, ::testing::Range(0, kShards));
 
 }  // namespace
 }  // namespace manifests
