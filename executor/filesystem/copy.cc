@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <optional>
+#include <vector>
 
 #include "executor/files/path.h"
 #include "executor/filesystem/names.h"
@@ -93,16 +94,16 @@ class Copy {
   }
 
   // From where both stand; 0 at the end.
-  static FsResult<std::size_t> copy_some(const base::Fd& from, const base::Fd& to,
-                                         const std::string& path) {
+  FsResult<std::size_t> copy_some(const base::Fd& from, const base::Fd& to,
+                                  const std::string& path) {
     const ssize_t moved = ::copy_file_range(from.get(), nullptr, to.get(), nullptr, kRangeBytes, 0);
     if (moved > 0) return static_cast<std::size_t>(moved);
     // Between some filesystems it cannot, and of files that are made up as they are read it sees
     // nothing.
-    char buffer[kBufferBytes];
-    const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
+    buffer_.resize(kBufferBytes);
+    const ssize_t got = ::read(from.get(), buffer_.data(), buffer_.size());
     if (got < 0) return FsError("read", path, errno);
-    const auto wrote = base::write_all(to.get(), {buffer, static_cast<std::size_t>(got)});
+    const auto wrote = base::write_all(to.get(), {buffer_.data(), static_cast<std::size_t>(got)});
     if (!wrote) return FsError(wrote.error());
     return static_cast<std::size_t>(got);
   }
@@ -143,11 +144,11 @@ class Copy {
 
   FsResult<base::Done> copy_link(const Found& source, const std::string& path, const base::Fd& to,
                                  const std::string& name) {
-    char target[PATH_MAX + 1];
-    const ssize_t size = ::readlinkat(source.place.get(), "", target, sizeof target - 1);
+    std::string target(PATH_MAX, '\0');
+    const ssize_t size = ::readlinkat(source.place.get(), "", target.data(), target.size());
     if (size < 0) return FsError("read", path, errno);
-    target[size] = '\0';
-    if (::symlinkat(target, to.get(), name.c_str()) != 0)
+    target.resize(static_cast<std::size_t>(size));
+    if (::symlinkat(target.c_str(), to.get(), name.c_str()) != 0)
       return FsError("write a copy of", path, errno);
     return base::Done{};
   }
@@ -157,6 +158,7 @@ class Copy {
   const std::uint64_t entries_max_;
   const std::stop_token& abort_;
   std::uint64_t entries_ = 0;
+  std::vector<char> buffer_;  // Not on the stack, where each level of a deep tree would have one.
   Copied copied_;
 };
 
