@@ -287,8 +287,8 @@ base::Json Output::write(const OutputMode& mode) const {
 base::Result<OutputMode> Output::read(const base::Json& json) const {
   if (json == "discard") return OutputMode(OutputDiscarded{});
   if (has_only(json, "collect")) {
-    TRY(auto collected, from_json<Collected>(json["collect"]));
-    return OutputMode(std::move(collected));
+    TRY(const auto collected, from_json<Collected>(json["collect"]));
+    return OutputMode(collected);
   }
   if (!has_only(json, "pipe")) return must_be(R"("discard", {"pipe"} or {"collect"})");
   TRY(const auto pipe, pipe_in(json));

@@ -92,8 +92,9 @@ base::Result<SessionEvents> ServedSession::take_in(Request request) {
   if (request.kept) CHECK_OK(take_in(Ack{.through = request.kept}));
   const auto known = work_.find(request.id);
   if (known != work_.end()) return take_in_again(known->second, request);
+  if (refusals_.size() + replies_due_.size() >= kUnreadMax)
+    return broken("it does not read its replies");
   if (auto refused = refusal(request)) {
-    if (refusals_.size() >= kRefusalsMax) return broken("it does not read its refusals");
     refusals_.push_back({.id = request.id, .error = *std::move(refused)});
     return SessionEvents{};
   }

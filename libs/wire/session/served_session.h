@@ -17,7 +17,7 @@
 namespace wire {
 
 inline constexpr std::size_t kNoticesMax = 64;
-inline constexpr std::size_t kRefusalsMax = 1024;           // That a peer does not read.
+inline constexpr std::size_t kUnreadMax = 1024;             // Replies that a peer does not read.
 inline constexpr std::size_t kReplyBytesUsual = 16u << 10;  // Set aside for every reply.
 inline constexpr std::size_t kReplyHeaderBytesMax = kHeaderBytesMax - (64u << 10);
 

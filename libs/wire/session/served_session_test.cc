@@ -204,10 +204,16 @@ TEST(ServedSession, OpensSoManyStreams) {
   EXPECT_TRUE(has<Asked>(peer.say(look(++id)))) << "one without streams";
 }
 
-TEST(ServedSession, HoldsSoManyRefusalsForWhoDoesNotRead) {
+TEST(ServedSession, HoldsSoManyRepliesForWhoDoesNotRead) {
   Peer peer;
-  for (std::uint32_t id = 1; id <= kRefusalsMax; ++id) peer.say(act(id, 7));
-  EXPECT_EQ(peer.breaks(act(5000, 7)), "it does not read its refusals");
+  for (std::uint32_t id = 1; id <= kUnreadMax; ++id) {
+    const bool refused = id % 2 == 0;
+    peer.say(refused ? act(id, 7) : look(id));
+    if (!refused) peer.served.reply(id, base::Json::object());
+  }
+  EXPECT_EQ(peer.breaks(look(5000)), "it does not read its replies");
+  EXPECT_EQ(peer.hear().size(), kUnreadMax);
+  EXPECT_TRUE(has<Asked>(peer.say(look(5000))));
 }
 
 TEST(ServedSession, HoldsSoManyBytesOfRepliesForWhoDoesNotRead) {
