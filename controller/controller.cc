@@ -51,6 +51,12 @@ void queue_first_look(kube::Queue& queue, const api::Sandbox& sandbox) {
   queue.add_after(sandbox.metadata.key, bound ? kListFirst : base::Milliseconds(0));
 }
 
+void queue_what_waits_for_room(kube::Queue& queue, const api::ResourceStore& store,
+                               const std::string& provider) {
+  for (const auto& sandbox : store.sandboxes_of(provider))
+    if (sandbox->status.sandbox_id.empty()) queue.add(sandbox->metadata.key);
+}
+
 Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
                             const api::ResourceStore& store, kube::Queue& queue,
                             const base::Clock& clock) {

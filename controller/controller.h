@@ -42,6 +42,10 @@ class ProviderNews {
 // it, a few seconds at most, rather than be asked for one by one.
 void queue_first_look(kube::Queue& queue, const api::Sandbox& sandbox);
 
+// A provider that was full may have room: what is not bound yet decides anew.
+void queue_what_waits_for_room(kube::Queue& queue, const api::ResourceStore& store,
+                               const std::string& provider);
+
 // A lease that was not there is looked for; late beats are measured.
 Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
                             const api::ResourceStore& store, kube::Queue& queue,

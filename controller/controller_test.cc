@@ -182,7 +182,8 @@ class ControllerTest : public testing::Test {
   Connections connections_{
       *store_,
       clock_,
-      {[this](const auto&) { return key(); }, [this](const auto&) { return cloud_; }}};
+      {[this](const auto&) { return key(); }, [this](const auto&) { return cloud_; },
+       [this](const std::string& name) { queue_what_waits_for_room(queue_, *store_, name); }}};
   Memories memories_;
   Inside inside_;
   Office mandate_{clock_};
@@ -370,6 +371,26 @@ TEST_F(ControllerTest, FinishesACreateThatIsOnItsWayAndBindsIt) {
   EXPECT_FALSE(two->status.sandbox_id.empty());
   EXPECT_TRUE(cloud_->find(two->status.sandbox_id));
   EXPECT_EQ(cloud_->count(e2b::Operation::kKill), 0u);
+}
+
+TEST_F(ControllerTest, GivesTheRoomOfWhatEndsToWhatWaitsForIt) {  // I-429Q
+  ASSERT_TRUE(becomes_ready());
+  cloud_->set_quota(1);
+  declare_another();
+  const auto is_told = [&] {
+    const auto two = store_->find_sandbox({"default", "two"});
+    const auto* ready = api::find_condition(two->status, api::condition::kReady);
+    return ready && ready->reason == api::reason::kProviderQuotaExceeded;
+  };
+  ASSERT_TRUE(wait_until(is_told));
+  const base::Moment told = clock_.now();
+  EXPECT_EQ(cloud_->count(e2b::Operation::kCreate), 2u);
+  std::filesystem::remove(folder_.path() / "manifests/one.yaml");
+  EXPECT_TRUE(wait_until([&] {
+    EXPECT_TRUE(store_->scan_once());
+    return state_of("two") == "Running";
+  })) << state_of("two");
+  EXPECT_LT(clock_.now() - told, GateOptions{}.quota_hold - 5s) << "by time it would be later";
 }
 
 // As many hang as would keep every worker busy.

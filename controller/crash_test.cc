@@ -13,6 +13,7 @@
 #include <random>
 #include <set>
 
+#include "controller/controller.h"
 #include "controller/heartbeat/engine.h"
 #include "controller/poll/connections.h"
 #include "controller/reconcile/reconciler.h"
@@ -303,9 +304,12 @@ class Life {
         cloud_(std::move(cloud)),
         files_(open(folder, clock, power)),
         store_(*files_, fate),
-        connections_(store_, clock,
-                     {[](const auto&) { return std::string("key"); },
-                      [this](const auto&) { return cloud_; }}),
+        connections_(
+            store_, clock,
+            {[](const auto&) { return std::string("key"); }, [this](const auto&) { return cloud_; },
+             [this](const std::string& provider) {
+               queue_what_waits_for_room(queue_, store_, provider);
+             }}),
         queue_(clock),
         engine_(clock, {}, {.missed = [this](const std::string& uid) { missed(uid); }}),
         reconciler_({store_, connections_, operations_, engine_, insides, memories_, mandate_,
@@ -735,7 +739,7 @@ TEST(CrashTest, ALostStateFolderWaitsForTheCreatesThatItMayHaveSent) {  // I-AMB
   EXPECT_EQ(world.cloud().total_created(), 1u);
 }
 
-TEST(CrashTest, ACreateThatIsNotSentForWantOfRoomSaysSo) {  // I-429Q
+TEST(CrashTest, WaitsForRoomByOneHoldAndSaysSo) {  // I-429Q
   World world(Weather{});
   world.cloud().set_quota(0);
   const auto why = [&] {
@@ -745,8 +749,9 @@ TEST(CrashTest, ACreateThatIsNotSentForWantOfRoomSaysSo) {  // I-429Q
   };
   world.declare("Running");
   world.run_until("a refusal", [&] { return why() == api::reason::kProviderQuotaExceeded; });
+  const base::Moment refused = world.now();
   const auto generation = world.life().sandbox()->metadata.generation;
-  world.declare("Paused");  // Tried at once, as every edit is.
+  world.declare("Paused");  // Decided anew at once, as after every edit.
   world.run_until("the edit", [&] {
     const auto sandbox = world.life().sandbox();
     return sandbox->metadata.generation > generation &&
@@ -754,6 +759,15 @@ TEST(CrashTest, ACreateThatIsNotSentForWantOfRoomSaysSo) {  // I-429Q
   });
   EXPECT_EQ(why(), api::reason::kProviderQuotaExceeded);
   EXPECT_EQ(world.cloud().count(e2b::Operation::kCreate), 1u);
+  world.declare("Running");
+  world.run_until("the next try",
+                  [&] { return world.cloud().count(e2b::Operation::kCreate) == 2; });
+  EXPECT_LE(world.now(), refused + GateOptions{}.quota_hold + 1s);
+  world.cloud().set_quota(1);
+  const base::Moment freed = world.now();
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_LE(world.now(), freed + GateOptions{}.quota_hold + 5s);
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kCreate), 3u);
 }
 
 // A 404 may be a slip of the provider's, and a template may be built while it is waited for.

@@ -15,11 +15,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "controller/attach/ways.h"
 #include "controller/controller.h"
 #include "controller/credentials.h"
+#include "controller/doors.h"
 #include "controller/fence/fence.h"
 #include "controller/home.h"
 #include "controller/metrics.h"
@@ -48,6 +50,46 @@ void keep_heaps_few() {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
 }
 
+RoundsOptions rounds_of(const Options& options) {
+  return {.every = base::Seconds(options.executor_check_seconds)};
+}
+
+Pace pace_of(const Options& options) {
+  return {.workers = static_cast<std::size_t>(options.workers),
+          .poll = base::Seconds(options.poll_seconds),
+          .sweep = base::Seconds(options.sweep_seconds)};
+}
+
+// Half of the workers may wait for a provider's short answers.
+std::size_t asking_max(const Options& options) {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(options.workers) / 2);
+}
+
+// Why we are not ready; empty when we are.
+std::string trouble_of(const Controller& controller, const Home& home, const Entrance* entrance) {
+  for (const std::string& trouble : {controller.trouble(), home.trouble()})
+    if (!trouble.empty()) return trouble;
+  return entrance ? entrance->trouble() : std::string();
+}
+
+// From the first look at everything to a signal, or to the end of the mandate.
+base::Result<base::Done> live(Home& home, Controller& controller, Entrance* entrance,
+                              const Signals& signals,
+                              const std::function<base::Result<base::Done>()>& ready) {
+  CHECK_OK(home.start());
+  controller.start();
+  if (entrance) entrance->open();
+  CHECK_OK(ready());
+  signals.wait();
+  if (const auto ended = home.end()) {
+    controller.leave();
+    return *ended;
+  }
+  base::log::info("stopping; no sandbox is touched");
+  controller.stop();
+  return home.close();
+}
+
 base::Result<base::Done> run(const Options& options) {
   // Before any thread begins, so that every thread leaves these signals to us.
   const Signals signals;
@@ -55,66 +97,45 @@ base::Result<base::Done> run(const Options& options) {
   metrics::Registry registry(metrics_table());
   TRY(const Credentials credentials,
       Credentials::read(options.api_key_files, key_of_environment()));
+  TRY(const ExecutorFile executor, read_executor(options.executor));
   kube::Queue queue(clock);
   ProviderNews provider_news;
-  TRY(const ExecutorFile executor, read_executor(options.executor));
   TRY(const auto home, open_home(options, {clock, registry, queue, provider_news, credentials,
                                            [&] { signals.raise(); }}));
   api::ResourceStore& store = home->store();
   const Mandate& mandate = home->mandate();
   TRY(const std::string fleet_key, store.fleet_key());
+
   Transports transports;
-  const auto key_of = [&](const api::SandboxProvider& provider) {
-    const auto present = store.find_provider(provider.metadata.key.name);
-    return home->api_key(present ? *present : provider);
-  };
-  Connections connections(store, clock, {key_of, [&](const api::SandboxProvider& provider) {
-                                           auto cloud = transports.connect(provider, clock, key_of);
-                                           return fenced(
-                                               measured(std::move(cloud), clock, registry), mandate,
-                                               provider.metadata.key.name);
-                                         }});
-  Memories memories;
+  Connections connections(store, clock,
+                          doors_to_providers(*home, transports, queue, clock, registry));
   SandboxReach reach([&](const api::ProviderSpec& provider) { return transports.inside(provider); },
                      clock, fleet_key, executor);
   FencedReach fenced_reach(reach, mandate);
+
+  Memories memories;
   Engine engine(clock, {}, heartbeat_news(registry, memories, store, queue, clock));
   Pool pool({.threads = static_cast<std::size_t>(options.operations)},
             [&](const api::Key& key) { queue.add(key); });
   MetricsObserver observer(registry);
-  Reconciler reconciler(
-      {store, connections, pool, engine, fenced_reach, memories, mandate, clock, observer,
-       std::max<std::size_t>(1, static_cast<std::size_t>(options.workers) / 2)},
-      {.every = base::Seconds(options.executor_check_seconds)});
+  Reconciler reconciler({store, connections, pool, engine, fenced_reach, memories, mandate, clock,
+                         observer, asking_max(options)},
+                        rounds_of(options));
   Sweeper sweeper(store, connections, clock, base::Seconds(options.grace_seconds));
   Controller controller({store, queue, reconciler, connections, engine, pool, sweeper, memories,
                          mandate, clock, registry, provider_news},
-                        {.workers = static_cast<std::size_t>(options.workers),
-                         .poll = base::Seconds(options.poll_seconds),
-                         .sweep = base::Seconds(options.sweep_seconds)});
-  watch(registry, {queue, engine, pool, memories, store});
+                        pace_of(options));
+
   Ways ways(store, connections, memories);
   const auto entrance =
       home->entrance(fleet_key, [&](const api::Sandbox& sandbox, std::stop_token stop) {
         return ways.to(sandbox, std::move(stop));
       });
-  TRY(const auto server, serve(options, registry, [&] {
-        for (const std::string& trouble : {controller.trouble(), home->trouble()})
-          if (!trouble.empty()) return trouble;
-        return entrance ? entrance->trouble() : std::string();
-      }));
-  CHECK_OK(home->start());
-  controller.start();
-  if (entrance) entrance->open();
-  CHECK_OK(say_ready(options, *server));
-  signals.wait();
-  if (const auto ended = home->end()) {
-    controller.leave();
-    return *ended;
-  }
-  base::log::info("stopping; no sandbox is touched");
-  controller.stop();
-  return home->close();
+  watch(registry, {queue, engine, pool, memories, store});
+  TRY(const auto server,
+      serve(options, registry, [&] { return trouble_of(controller, *home, entrance.get()); }));
+  return live(*home, controller, entrance.get(), signals,
+              [&] { return say_ready(options, *server); });
 }
 
 base::Result<base::Done> ask(const std::string& url) {

@@ -1,9 +1,29 @@
 #include "controller/gate/gate.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace controller {
+namespace {
+
+Room::Answer answer_of(const base::Result<e2b::Handle, e2b::CreateFailure>& made) {
+  if (made) return Room::Answer::kMade;
+  switch (made.error().kind) {
+    case e2b::CreateFailure::Kind::kQuota:
+      return Room::Answer::kFull;
+    case e2b::CreateFailure::Kind::kRefused:
+    case e2b::CreateFailure::Kind::kRate:
+      return Room::Answer::kBesides;
+    case e2b::CreateFailure::Kind::kAmbiguous:
+    case e2b::CreateFailure::Kind::kCapacity:
+    case e2b::CreateFailure::Kind::kNotSent:
+      break;
+  }
+  return Room::Answer::kNone;
+}
+
+}  // namespace
 
 // The provider through the gate, for one priority.
 class Gate::View final : public e2b::Cloud {
@@ -14,18 +34,17 @@ class Gate::View final : public e2b::Cloud {
 
   base::Result<e2b::Handle, e2b::CreateFailure> create(const e2b::NewSandbox& wanted,
                                                        std::stop_token stop) override {
-    using Kind = e2b::CreateFailure::Kind;
-    if (auto held = gate_.held_back(priority_)) return e2b::CreateFailure{*held, Kind::kNotSent};
+    const auto not_sent = [](base::Error why) {
+      return e2b::CreateFailure{std::move(why), e2b::CreateFailure::Kind::kNotSent};
+    };
+    if (auto held = gate_.held_back()) return not_sent(*std::move(held));
     const Place place(gate_, priority_, stop);
-    if (!place.taken()) return e2b::CreateFailure{cancelled(), Kind::kNotSent};
+    if (!place.taken()) return not_sent(cancelled());
+    const auto sent = gate_.leave_for_room();
+    if (!sent) return not_sent({sent.error().code, sent.error().message});
     auto made = gate_.cloud_->create(wanted, stop);
-    if (made) {
-      gate_.free_creates();
-    } else if (made.error().kind == Kind::kQuota) {
-      gate_.hold_creates();
-    } else {
-      learn(made.error());
-    }
+    gate_.learn_of_room(*sent, made);
+    if (!made) learn(made.error());
     return made;
   }
 
@@ -43,12 +62,12 @@ class Gate::View final : public e2b::Cloud {
   }
   base::Result<e2b::KillAnswer> kill(const std::string& id, std::stop_token stop) override {
     auto killed = pass(stop, [&] { return gate_.cloud_->kill(id, stop); });
-    if (killed) gate_.free_creates();
+    if (killed) gate_.something_ended();
     return killed;
   }
   base::Result<e2b::PauseAnswer> pause(const std::string& id, std::stop_token stop) override {
     auto paused = pass(stop, [&] { return gate_.cloud_->pause(id, stop); });
-    if (paused) gate_.free_creates();
+    if (paused) gate_.something_ended();
     return paused;
   }
   base::Result<e2b::Connected> connect(const std::string& id, base::Seconds timeout,
@@ -61,11 +80,11 @@ class Gate::View final : public e2b::Cloud {
   }
   // Heartbeats have their own bound, in the engine; here they only heed what the provider asked.
   void start_extend(const std::string& id, base::Seconds timeout, Done done) override {
-    if (auto held = gate_.held_back(priority_)) return done(*held);
+    if (auto held = gate_.held_back()) return done(*held);
     gate_.cloud_->start_extend(id, timeout, learning(std::move(done)));
   }
   void start_refresh(const std::string& id, base::Seconds timeout, Done done) override {
-    if (auto held = gate_.held_back(priority_)) return done(*held);
+    if (auto held = gate_.held_back()) return done(*held);
     gate_.cloud_->start_refresh(id, timeout, learning(std::move(done)));
   }
 
@@ -85,7 +104,7 @@ class Gate::View final : public e2b::Cloud {
   }
   template <typename Call>
   auto pass(std::stop_token stop, Call call) -> decltype(call()) {
-    if (auto held = gate_.held_back(priority_)) return *held;
+    if (auto held = gate_.held_back()) return *held;
     const Place place(gate_, priority_, stop);
     if (!place.taken()) return cancelled();
     auto result = call();
@@ -97,8 +116,13 @@ class Gate::View final : public e2b::Cloud {
   const Priority priority_;
 };
 
-Gate::Gate(std::shared_ptr<e2b::Cloud> cloud, const base::Clock& clock, GateOptions options)
-    : cloud_(std::move(cloud)), clock_(clock), options_(options) {
+Gate::Gate(std::shared_ptr<e2b::Cloud> cloud, const base::Clock& clock, GateOptions options,
+           std::function<void()> room_again)
+    : cloud_(std::move(cloud)),
+      clock_(clock),
+      options_(options),
+      room_again_(std::move(room_again)),
+      room_(options.quota_hold) {
   for (std::size_t i = 0; i < kPriorities; ++i)
     views_[i] = std::make_unique<View>(*this, static_cast<Priority>(i));
 }
@@ -107,53 +131,53 @@ Gate::~Gate() = default;
 
 e2b::Cloud& Gate::as(Priority priority) { return *views_[static_cast<std::size_t>(priority)]; }
 
-Gate::Stats Gate::stats() const {
+std::optional<base::Error> Gate::no_room() const {
   std::lock_guard lock(mutex_);
-  Stats stats{.in_flight = in_flight_,
-              .throttled_by_rate = by_rate_,
-              .throttled_by_quota = by_quota_,
-              .held_for = std::max(base::Milliseconds(0), held_until_ - clock_.now())};
-  for (const auto waiting : waiting_) stats.waiting += waiting;
-  return stats;
+  return room_.none(clock_.now());
 }
 
+bool Gate::kept_for_room(const e2b::CreateFailure& failure) {
+  return failure.kind == e2b::CreateFailure::Kind::kNotSent &&
+         failure.code == base::ErrorCode::kRateLimited && !failure.retry_after;
+}
+
+std::size_t Gate::waiting() const {
+  std::lock_guard lock(mutex_);
+  return std::accumulate(waiting_.begin(), waiting_.end(), std::size_t{0});
+}
+
+// A told wait; from then on every call is held back until it is over.
 void Gate::hold(base::Milliseconds retry_after) {
   std::lock_guard lock(mutex_);
-  ++by_rate_;
   held_until_ = std::max(held_until_, clock_.now() + retry_after);
 }
 
-void Gate::hold_creates() {
-  std::lock_guard lock(mutex_);
-  ++by_quota_;
-  creates_held_until_ = clock_.now() + options_.quota_hold;
-}
-
-void Gate::free_creates() {
-  std::lock_guard lock(mutex_);
-  creates_held_until_ = {};
-}
-
-bool Gate::creates_held() const {
-  std::lock_guard lock(mutex_);
-  return clock_.now() < creates_held_until_;
-}
-
-std::optional<base::Error> Gate::held_back(Priority priority) const {
+std::optional<base::Error> Gate::held_back() const {
   std::lock_guard lock(mutex_);
   const base::Moment now = clock_.now();
-  base::Error error{base::ErrorCode::kRateLimited, {}};
-  if (now < held_until_) {
-    error.message = "the provider asked for a pause between requests";
-    error.retry_after = held_until_ - now;
-    return error;
-  }
-  if (priority == Priority::kCreate && now < creates_held_until_) {
-    error.message = "the provider's quota of sandboxes is used up";
-    error.retry_after = creates_held_until_ - now;
-    return error;
-  }
-  return std::nullopt;
+  if (now >= held_until_) return std::nullopt;
+  return base::Error{base::ErrorCode::kRateLimited,
+                     "the provider asked for a pause between requests", held_until_ - now};
+}
+
+base::Result<Room::Sent> Gate::leave_for_room() {
+  std::lock_guard lock(mutex_);
+  if (auto none = room_.none(clock_.now())) return *std::move(none);
+  return room_.send();
+}
+
+void Gate::learn_of_room(const Room::Sent& sent,
+                         const base::Result<e2b::Handle, e2b::CreateFailure>& made) {
+  std::lock_guard lock(mutex_);
+  room_.learn(sent, answer_of(made), clock_.now(), made ? "" : made.error().message);
+}
+
+void Gate::something_ended() {
+  const bool room = [&] {
+    std::lock_guard lock(mutex_);
+    return room_.ended(clock_.now());
+  }();
+  if (room && room_again_) room_again_();
 }
 
 // The most urgent class that waits, unless one has let enough others go first.

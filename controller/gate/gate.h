@@ -2,11 +2,12 @@
 
 #include <array>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
 
+#include "controller/gate/room.h"
 #include "libs/base/clock.h"
 #include "libs/e2b/cloud.h"
 
@@ -25,29 +26,23 @@ struct GateOptions {
 
 // What every call to one provider goes through, one per credential. A Retry-After holds all of
 // them back; a quota 429 holds creates alone. A call that is held back fails as kRateLimited with
-// the time that is left, without being sent.
+// the time that is left, without being sent; a create for which there is no room has no time of its
+// own, for the hold may end early.
 class Gate {
  public:
-  Gate(std::shared_ptr<e2b::Cloud> cloud, const base::Clock& clock, GateOptions options = {});
+  // `room_again` is called when creates that were held back may be tried before their time.
+  Gate(std::shared_ptr<e2b::Cloud> cloud, const base::Clock& clock, GateOptions options = {},
+       std::function<void()> room_again = {});
   ~Gate();
 
   // The provider, as seen by calls of that priority. Lives as long as the gate.
   e2b::Cloud& as(Priority priority);
 
-  struct Stats {
-    std::size_t in_flight = 0, waiting = 0;
-    std::uint64_t throttled_by_rate = 0, throttled_by_quota = 0;
-    base::Milliseconds held_for{0};
-  };
-  Stats stats() const;
-
-  // A told wait; from then on every call is held back until it is over.
-  void hold(base::Milliseconds retry_after);
-  void hold_creates();
-  // A create worked, or something of ours was killed: there may be room again.
-  void free_creates();
-  bool creates_held() const;  // The provider had no room, a short time ago.
-  std::optional<base::Error> held_back(Priority priority) const;
+  // Why a create would not be sent now for want of room, with the time that is left.
+  std::optional<base::Error> no_room() const;
+  // A create was not sent for want of room.
+  static bool kept_for_room(const e2b::CreateFailure& failure);
+  std::size_t waiting() const;  // Calls that are not let in yet.
 
   // A place for one call; given back when destroyed.
   class Place {
@@ -66,20 +61,27 @@ class Gate {
 
  private:
   class View;
+  void hold(base::Milliseconds retry_after);
+  std::optional<base::Error> held_back() const;
+  base::Result<Room::Sent> leave_for_room();
+  void learn_of_room(const Room::Sent& sent,
+                     const base::Result<e2b::Handle, e2b::CreateFailure>& made);
+  void something_ended();
   std::size_t first_in_line() const;
   void let_in(Priority priority);
 
   const std::shared_ptr<e2b::Cloud> cloud_;
   const base::Clock& clock_;
   const GateOptions options_;
+  const std::function<void()> room_again_;
   std::array<std::unique_ptr<View>, kPriorities> views_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::array<std::size_t, kPriorities> waiting_ = {};
   std::array<std::size_t, kPriorities> passed_over_ = {};  // Since one of that class went last.
   std::size_t in_flight_ = 0;
-  base::Moment held_until_ = {}, creates_held_until_ = {};
-  std::uint64_t by_rate_ = 0, by_quota_ = 0;
+  base::Moment held_until_ = {};
+  Room room_;
 };
 
 }  // namespace controller

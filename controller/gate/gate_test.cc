@@ -36,7 +36,7 @@ class GateTest : public testing::Test {
       std::vector<std::jthread> waiting;
       for (const auto& call : crowd) {
         waiting.emplace_back([&] { call(gate); });
-        while (gate.stats().waiting < waiting.size()) std::this_thread::yield();
+        while (gate.waiting() < waiting.size()) std::this_thread::yield();
       }
       go.count_down();
     }
@@ -62,18 +62,34 @@ TEST_F(GateTest, HonoursRetryAfterForEveryCaller) {  // I-429R
 }
 
 TEST_F(GateTest, LetsAQuotaHoldBackCreatesOnlyAndAKillFreeThem) {  // I-429Q
+  int woken = 0;
+  Gate gate(cloud_, clock_, {}, [&] { ++woken; });
   cloud_->set_quota(1);
   const auto id = cloud_->plant({.template_id = "base"});
-  const auto full = gate_.as(Priority::kCreate).create({.template_id = "base"}, {});
+  EXPECT_FALSE(gate.no_room());
+  const auto full = gate.as(Priority::kCreate).create({.template_id = "base"}, {});
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().kind, e2b::CreateFailure::Kind::kQuota);
-  const auto held = gate_.as(Priority::kCreate).create({.template_id = "base"}, {});
+  const auto held = gate.as(Priority::kCreate).create({.template_id = "base"}, {});
   ASSERT_FALSE(held);
-  EXPECT_EQ(held.error().kind, e2b::CreateFailure::Kind::kNotSent);
+  EXPECT_TRUE(Gate::kept_for_room(held.error()));
+  EXPECT_FALSE(Gate::kept_for_room(full.error())) << "it was sent";
   EXPECT_EQ(cloud_->count(e2b::Operation::kCreate), 1u);
-  EXPECT_TRUE(gate_.creates_held());
-  EXPECT_TRUE(gate_.as(Priority::kDelete).kill(id, {}));
-  EXPECT_FALSE(gate_.creates_held());
+  ASSERT_TRUE(gate.no_room());
+  EXPECT_EQ(gate.no_room()->retry_after, GateOptions{}.quota_hold);
+  EXPECT_EQ(gate.no_room()->message, full.error().message) << "the provider's own words";
+  EXPECT_EQ(woken, 0);
+  EXPECT_TRUE(gate.as(Priority::kDelete).kill(id, {}));
+  EXPECT_EQ(woken, 1);
+  EXPECT_FALSE(gate.no_room());
+  EXPECT_TRUE(gate.as(Priority::kCreate).create({.template_id = "base"}, {}));
+}
+
+TEST_F(GateTest, LetsAPauseMakeRoomToo) {  // I-429Q
+  cloud_->set_quota(1);
+  const auto id = cloud_->plant({.template_id = "base"});
+  EXPECT_FALSE(gate_.as(Priority::kCreate).create({.template_id = "base"}, {}));
+  EXPECT_TRUE(gate_.as(Priority::kPause).pause(id, {}));
   EXPECT_TRUE(gate_.as(Priority::kCreate).create({.template_id = "base"}, {}));
 }
 

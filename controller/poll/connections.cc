@@ -50,8 +50,11 @@ base::Result<Session, ProviderProblem> Connections::session(const std::string& n
   const bool moved = connection.api_url != provider->spec.api_url ||
                      connection.ca_bundle != provider->spec.ca_bundle;
   if (!connection.gate || moved)
-    connection = {provider->spec.api_url, provider->spec.ca_bundle,
-                  std::make_shared<Gate>(doors_.connect(*provider), clock_)};
+    connection = {
+        provider->spec.api_url, provider->spec.ca_bundle,
+        std::make_shared<Gate>(doors_.connect(*provider), clock_, GateOptions{}, [this, name] {
+          if (doors_.room_again) doors_.room_again(name);
+        })};
   return Session{provider, connection.gate, connection.polled};
 }
 

@@ -21,6 +21,8 @@ class Connections final : public Providers {
     // Whether there is a credential; its error says what to do.
     std::function<base::Result<std::string>(const api::SandboxProvider&)> api_key;
     std::function<std::shared_ptr<e2b::Cloud>(const api::SandboxProvider&)> connect;
+    // A provider that was full may have room again, before those who wait for it look themselves.
+    std::function<void(const std::string& provider)> room_again = {};
   };
   Connections(const api::ResourceStore& store, const base::Clock& clock, Doors doors);
 

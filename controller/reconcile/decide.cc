@@ -65,6 +65,18 @@ Action look_for_bound(const Observation& seen) {
   return unless_held(seen, Look{id});
 }
 
+// A provider that is full is asked by few, and woken for (controller/gate/room.h): until then no
+// create is sent, and none is meant.
+Action when_there_is_room(const Observation& seen, Action action) {
+  if (!seen.no_room || std::holds_alternative<Wait>(action)) return action;
+  return wait(api::reason::kProviderQuotaExceeded, seen.no_room->message,
+              seen.no_room->retry_after.value_or(kLookAgain));
+}
+
+Action create(const Observation& seen, const api::Attempt& attempt) {
+  return when_there_is_room(seen, unless_held(seen, Create{attempt}));
+}
+
 // ---- Before it is bound ----------------------------------------------------------------------
 
 Action adopt_or_begin(const Observation& seen) {
@@ -75,7 +87,7 @@ Action adopt_or_begin(const Observation& seen) {
     return look_list(seen, api::reason::kResolvingCreate,
                      "the record of earlier creates was lost; none is sent before it is certain "
                      "that they made nothing");
-  if (sandboxes.empty()) return RecordIntent{};
+  if (sandboxes.empty()) return when_there_is_room(seen, RecordIntent{});
   // The record of it was lost: the newest epoch is the one that was ours.
   const auto newest = std::ranges::max_element(sandboxes, {}, &Sighting::epoch);
   return RecordIntent{.adopted = api::Attempt{.nonce = newest->nonce,
@@ -85,8 +97,8 @@ Action adopt_or_begin(const Observation& seen) {
 Action resolve_create(const Observation& seen, const api::Attempt& attempt) {
   if (settled(seen)) {
     // The next one is meant when it may be sent.
-    const Action create = unless_held(seen, Create{attempt});
-    return std::holds_alternative<Wait>(create) ? create : RecordIntent{.epoch = attempt.epoch};
+    const Action next = create(seen, attempt);
+    return std::holds_alternative<Wait>(next) ? next : RecordIntent{.epoch = attempt.epoch};
   }
   const auto& sent = seen.memory.sent;
   const std::string why = sent && sent->failure
@@ -102,7 +114,7 @@ Action create_again(const Observation& seen, const api::Attempt& attempt) {
   const bool answered = sent.failure->kind != e2b::CreateFailure::Kind::kNotSent;
   if (answered && sent.attempt.number == attempt.number)
     return CountRefusal{{attempt.nonce, attempt.epoch, attempt.number + 1}};
-  return unless_held(seen, Create{attempt});
+  return create(seen, attempt);
 }
 
 Action bring_to_life(const Observation& seen) {
@@ -120,8 +132,7 @@ Action bring_to_life(const Observation& seen) {
         return RecordIntent{.adopted =
                                 api::Attempt{.nonce = sandbox.nonce, .epoch = sandbox.epoch}};
   if (sent) return create_again(seen, *attempt);
-  if (memory.recorded_nonce == attempt->nonce && memory.listed)
-    return unless_held(seen, Create{*attempt});
+  if (memory.recorded_nonce == attempt->nonce && memory.listed) return create(seen, *attempt);
   return resolve_create(seen, *attempt);
 }
 

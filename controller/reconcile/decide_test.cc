@@ -123,6 +123,13 @@ Observation busy(std::optional<base::Milliseconds> at_its_step) {
   });
 }
 
+// The provider was full a moment ago.
+Observation full(Observation seen) {
+  seen.no_room = base::Error{base::ErrorCode::kRateLimited, "20 of 20", 12s};
+  return seen;
+}
+const Wait kNoRoom{"ProviderQuotaExceeded", "20 of 20", 12'000ms};
+
 const wire::Identity kRun4{"uid-1", 1, 1, 4};
 
 const Case kCases[] = {
@@ -183,6 +190,18 @@ const Case kCases[] = {
             seen.memory.held.standstill = true;
           }),
      Wait{"TemplateNotFound", "busy", 90'000ms, true}},
+    {"mean_no_create_without_room", full(listed(fresh(), {})), kNoRoom},  // I-429Q
+    {"send_none_without_room", full(recorded()), kNoRoom},
+    {"count_the_refusal_for_want_of_room", full(sent(e2b::CreateFailure::Kind::kQuota)),
+     CountRefusal{{"n1", 1, 1}}},
+    {"wait_for_room_where_none_was_sent", full(sent(e2b::CreateFailure::Kind::kNotSent)), kNoRoom},
+    {"mean_no_other_create_without_room", full(sent(e2b::CreateFailure::Kind::kAmbiguous)),
+     kNoRoom},
+    {"adopt_without_room", full(listed(fresh(), {sandbox("sb-9")})), RecordIntent{kAttempt}},
+    {"bind_without_room", full(listed(recorded(false), {sandbox("sb-1")})), Bind{"sb-1", kAttempt}},
+    {"an_own_hold_goes_first",
+     full(with(held(recorded(), 90s), [](Observation& seen) { seen.memory.held.step = "Create"; })),
+     Wait{"ProviderUnavailable", "busy", 90'000ms}},
     {"adopt_a_higher_epoch",
      listed(recorded(false), {sandbox("sb-7", e2b::State::kRunning, "n7", 7)}),
      RecordIntent{api::Attempt{"n7", 7, 0}}},

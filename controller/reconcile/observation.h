@@ -144,6 +144,8 @@ struct Observation {
   std::optional<base::Error> provider_problem = {};  // Why it cannot be asked.
   std::string provider_reason = {};                  // The same, of the catalogue.
   Actual actual = Unknown{"not looked at yet"};
+  // The provider is full: why no create is sent now, and for how long.
+  std::optional<base::Error> no_room = {};
   std::optional<std::string> operation = {};  // What runs for it right now.
   Memory memory = {};  // `listed` is the newest of our own look and the provider's last poll.
   base::Moment now = {};

@@ -13,7 +13,6 @@ using Kind = e2b::CreateFailure::Kind;
 namespace reason = api::reason;
 
 constexpr base::Milliseconds kHoldMin{1'000}, kHoldMax{60'000};
-constexpr base::Milliseconds kQuotaHold{30'000};
 constexpr base::Milliseconds kTemplateHoldMax{300'000};
 constexpr int kDoublingsMax = 9;   // As many reach every maximum.
 constexpr int kTemplateTries = 2;  // Before its absence is believed.
@@ -28,7 +27,6 @@ bool refused_for_good(ErrorCode code, std::optional<Kind> kind) {
 }
 
 std::string_view reason_of(ErrorCode code, std::optional<Kind> kind) {
-  if (kind == Kind::kQuota) return reason::kProviderQuotaExceeded;
   if (is_without_template(code, kind)) return reason::kTemplateNotFound;
   if (refused_for_good(code, kind)) return reason::kRejectedByProvider;
   if (code == ErrorCode::kRateLimited) return reason::kRateLimited;
@@ -38,8 +36,7 @@ std::string_view reason_of(ErrorCode code, std::optional<Kind> kind) {
 
 base::Milliseconds delay_of(ErrorCode code, std::optional<Kind> kind, int failures) {
   const auto most = is_without_template(code, kind) ? kTemplateHoldMax : kHoldMax;
-  const auto growing = std::min(most, kHoldMin * (1 << std::clamp(failures, 0, kDoublingsMax)));
-  return kind == Kind::kQuota ? std::max(kQuotaHold, growing) : growing;
+  return std::min(most, kHoldMin * (1 << std::clamp(failures, 0, kDoublingsMax)));
 }
 
 }  // namespace

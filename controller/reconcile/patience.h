@@ -19,10 +19,10 @@ struct Patience {
   bool operator==(const Patience&) const = default;
 };
 
-// `kind` is given for a create only; `failures` counts those in a row before this one. A delay that
-// the provider names wins over ours, which doubles from one second to a minute. A template that is
-// not there may be a provider's slip, or be built yet: the third such answer is a standstill, and
-// the delay goes on to five minutes.
+// `kind` is given for a create only, and what finds no room is left to the gate; `failures` counts
+// those in a row before this one. A delay that the provider names wins over ours, which doubles
+// from one second to a minute. A template that is not there may be a provider's slip, or be built
+// yet: the third such answer is a standstill, and the delay goes on to five minutes.
 Patience patience_for(const base::Error& error, std::optional<e2b::CreateFailure::Kind> kind,
                       int failures);
 

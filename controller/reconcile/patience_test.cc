@@ -31,7 +31,6 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 constexpr auto kUnavailable = ErrorCode::kUnavailable;
 constexpr auto kLimited = ErrorCode::kRateLimited;
 constexpr auto kSilent = reason::kProviderUnavailable;
-constexpr auto kFull = reason::kProviderQuotaExceeded;
 
 const Case kCases[] = {
     // Of steps other than a create: every code.
@@ -43,7 +42,7 @@ const Case kCases[] = {
     {"unavailable", kUnavailable, {}, 0, {}, kSilent, 1s},
     {"cancelled", ErrorCode::kCancelled, {}, 0, {}, kSilent, 1s},
 
-    // Of a create: every kind.
+    // Of a create: every kind but the quota, which is left to the gate.
     {"create_ambiguous", kUnavailable, Kind::kAmbiguous, 0, {}, kSilent, 1s},
     {"create_without_a_template",
      ErrorCode::kNotFound,
@@ -103,7 +102,6 @@ const Case kCases[] = {
      0s,
      true},
     {"create_denied", ErrorCode::kDenied, Kind::kRefused, 1, {}, reason::kCredentialsRejected, 2s},
-    {"create_above_the_quota", kLimited, Kind::kQuota, 0, {}, kFull, 30s},
     {"create_too_fast", kLimited, Kind::kRate, 0, 7s, reason::kRateLimited, 7s},
     {"create_without_capacity", kUnavailable, Kind::kCapacity, 2, {}, kSilent, 4s},
     {"create_not_sent", kUnavailable, Kind::kNotSent, 0, {}, kSilent, 1s},
@@ -114,14 +112,11 @@ const Case kCases[] = {
     {"seventh", kUnavailable, {}, 6, {}, kSilent, 60s},
     {"hundredth", kUnavailable, {}, 99, {}, kSilent, 60s},
     {"more_than_bits", kUnavailable, {}, std::numeric_limits<int>::max(), {}, kSilent, 60s},
-    {"quota_for_the_sixth_time", kLimited, Kind::kQuota, 5, {}, kFull, 32s},
-    {"quota_for_the_seventh_time", kLimited, Kind::kQuota, 6, {}, kFull, 60s},
 
     // What the provider names wins, be it shorter or longer; none is no delay at all.
     {"told_shorter", kUnavailable, {}, 6, 3s, kSilent, 3s},
     {"told_longer", kUnavailable, {}, 0, 5min, kSilent, 5min},
     {"told_nothing", kUnavailable, {}, 4, 0s, kSilent, 1ms},
-    {"quota_told", kLimited, Kind::kQuota, 0, 2s, kFull, 2s},
 };
 
 class PatienceFor : public testing::TestWithParam<Case> {};

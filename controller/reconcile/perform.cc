@@ -38,6 +38,11 @@ std::string reason_of_env(const base::Error& error, std::string otherwise) {
   return otherwise;
 }
 
+// For want of room. The gate knows for how long, and every decision asks it.
+bool is_left_to_gate(const e2b::CreateFailure& failure) {
+  return failure.kind == e2b::CreateFailure::Kind::kQuota || Gate::kept_for_room(failure);
+}
+
 // Counts a worker that waits for a provider.
 struct Asking {
   explicit Asking(std::atomic<std::size_t>& count) : count(count), before(count++) {}
@@ -235,35 +240,32 @@ base::Result<e2b::NewSandbox> Reconciler::new_sandbox(const api::Sandbox& wanted
 Outcome Reconciler::perform(const Pass& pass, const Create& step) {
   auto request = new_sandbox(pass.wanted(), *pass.session, step.attempt);
   if (!request) return failed(request.error());
-  return begin(
-      pass, "Create", true,
-      [this, wanted = pass.wanted(), session = *pass.session, attempt = step.attempt,
-       request = *std::move(request)](std::stop_token stop) {
-        e2b::Cloud& cloud = session.gate->as(Priority::kCreate);
-        parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
-          memory.progress = Progress{.step = "its answer", .since = parts_.clock.now()};
-        });
-        auto made = cloud.create(request, stop);
-        if (made) way_in_.keep(name_of_provider(session), wanted, *made, cloud, stop);
-        parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
-          memory.progress.reset();
-          memory.sent = Sent{.attempt = attempt};
-          memory.send_ended = parts_.clock.now();
-          if (made) {
-            memory.sent->id = memory.made = made->id;
-            memory.handle = *made;
-            memory.held = {};
-            return;
-          }
-          memory.sent->failure = made.error();
-          if (!made.error().definite()) memory.unclear_send_ended = memory.send_ended;
-        });
-        if (made) return;
-        using Kind = e2b::CreateFailure::Kind;
-        // Not sent, because another's create was told that there is no room.
-        const bool no_room = made.error().kind == Kind::kNotSent && session.gate->creates_held();
-        hold_back(wanted, "Create", made.error(), no_room ? Kind::kQuota : made.error().kind);
-      });
+  return begin(pass, "Create", true,
+               [this, wanted = pass.wanted(), session = *pass.session, attempt = step.attempt,
+                request = *std::move(request)](std::stop_token stop) {
+                 e2b::Cloud& cloud = session.gate->as(Priority::kCreate);
+                 parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+                   memory.progress = Progress{.step = "its answer", .since = parts_.clock.now()};
+                 });
+                 auto made = cloud.create(request, stop);
+                 if (made) way_in_.keep(name_of_provider(session), wanted, *made, cloud, stop);
+                 parts_.memories.update(wanted.metadata.uid, [&](Memory& memory) {
+                   memory.progress.reset();
+                   memory.sent = Sent{.attempt = attempt};
+                   memory.send_ended = parts_.clock.now();
+                   if (made) {
+                     memory.sent->id = memory.made = made->id;
+                     memory.handle = *made;
+                     memory.held = {};
+                     return;
+                   }
+                   if (is_left_to_gate(made.error())) memory.held = {};
+                   memory.sent->failure = made.error();
+                   if (!made.error().definite()) memory.unclear_send_ended = memory.send_ended;
+                 });
+                 if (!made && !is_left_to_gate(made.error()))
+                   hold_back(wanted, "Create", made.error(), made.error().kind);
+               });
 }
 
 // Whether what an attempt made is this Sandbox's no more, which only an uncached look may say.

@@ -62,6 +62,7 @@ Reconciler::Pass Reconciler::observe(const api::Sandbox& wanted) {
   if (auto session = parts_.providers.session(wanted.spec.provider)) {
     take_poll(seen.memory, *session, wanted.metadata.uid);
     seen.provider = *session->provider;
+    seen.no_room = session->gate->no_room();
     pass.session = *std::move(session);
   } else {
     seen.provider_problem = session.error();

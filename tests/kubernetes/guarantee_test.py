@@ -173,8 +173,8 @@ def test_what_finds_no_room_waits_without_a_stir_and_comes_when_there_is():  # I
         assert len(here.created()) - asked <= 1, here.calls("POST")
         removed = ready()[0]
         here.remove(removed)
-        # The hold of a Sandbox, 30 s, may end within that of the whole provider, and then begins again.
-        here.wait_for("the next one", lambda: removed not in here.names() and len(ready()) == 2, deadline_s=90)
+        # By the hold of the provider alone, it would take half a minute.
+        here.wait_for("the next one", lambda: removed not in here.names() and len(ready()) == 2, deadline_s=20)
         here.remove(*here.names())
         here.wait_gone()
 
