@@ -153,6 +153,17 @@ Task<> Exchange::wait_for_disconnect() {
   co_await sleep_for(std::chrono::hours(24 * 365));
 }
 
+base::Result<HttpExchange::TakenConnection> Exchange::take_connection() {
+  if (phase_ != Phase::kUnanswered)
+    return base::error(base::ErrorCode::kInvalid, "the request was answered already");
+  phase_ = Phase::kAnswered;
+  keep_alive_ = false;
+  upgraded_ = true;
+  std::string ahead(input_->ready());
+  input_->consume(ahead.size());
+  return TakenConnection{stream_->release(), std::move(ahead)};
+}
+
 void Exchange::abort() {
   phase_ = Phase::kBroken;
   stream_->reset();

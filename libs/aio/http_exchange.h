@@ -25,6 +25,7 @@ class Exchange final : public HttpExchange {
   Task<base::Result<base::Done>> finish() override;
   Task<> wait_for_disconnect() override;
   Task<base::Result<base::Done>> forward(std::shared_ptr<Stream> upstream) override;
+  base::Result<TakenConnection> take_connection() override;
   void lose_reply() override { reply_lost_ = true; }
   void abort() override;
 

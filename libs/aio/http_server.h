@@ -68,6 +68,13 @@ class HttpExchange {
   // anything was sent back, so that replying is still the caller's. kCancelled: the peer left or
   // the reply broke off; this connection is closed, and so is upstream.
   virtual Task<base::Result<base::Done>> forward(std::shared_ptr<Stream> upstream) = 0;
+  // Takes the connection away, unanswered, for another protocol: its descriptor, and what the peer
+  // has sent ahead. Nothing of HTTP comes any more. kInvalid: it was answered.
+  struct TakenConnection {
+    base::Fd fd;
+    std::string ahead;
+  };
+  virtual base::Result<TakenConnection> take_connection() = 0;
   // From now on the connection breaks where a reply would begin: what the request asked for
   // happens, and its peer never learns of it.
   virtual void lose_reply() = 0;

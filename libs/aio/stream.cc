@@ -191,6 +191,10 @@ void Stream::reset() {
   close();
 }
 
+base::Fd Stream::release() {
+  return base::Fd(state_->both_ways && state_->in.is_open() ? state_->in.release() : -1);
+}
+
 bool Stream::open() const { return state_->in.is_open() || state_->out.is_open(); }
 int Stream::read_descriptor() const {
   return state_->in.is_open() ? state_->in.native_handle() : -1;

@@ -38,6 +38,8 @@ class Stream {
   void close_write();  // The other side reads the end.
   void close();
   void reset();  // Closes at once; a TCP peer sees a reset.
+  // Gives up the descriptor of both ways, open; this stream is closed then.
+  base::Fd release();
   bool open() const;
   int read_descriptor() const;  // For ioctl; -1 when closed.
 
