@@ -13,7 +13,9 @@
 #include "executor/admin/runtime_folder.h"
 #include "executor/envd/server.h"
 #include "executor/init/supervisor.h"
+#include "executor/sessions/sessions.h"
 #include "executor/stand_in/stand_in.h"
+#include "executor/users/users.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
 #include "libs/aio/stream.h"
@@ -29,6 +31,7 @@ namespace {
 
 constexpr std::size_t kSecretsBytesMax = 64u << 10;
 constexpr base::Seconds kSecretsWithin{30};
+constexpr int kBackgroundThreads = 4;  // For what blocks: files, and the marker's first sync.
 static_assert(kExitLocked == wire::kExitTaken && kExitCannotListen == wire::kExitPortTaken);
 
 // Nothing of ours may take the place of a standard stream, and nobody of the same user may read our
@@ -104,14 +107,32 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
     base::log::error("cannot use the marker", {{"error", marker.error()}});
     return kExitBadFolder;
   }
+  auto stagings = Stagings::open(options.runtime_folder);
+  if (!stagings) {
+    base::log::error("cannot use the runtime folder", {{"error", stagings.error()}});
+    return kExitBadFolder;
+  }
   aio::Loop loop;
   const base::SystemClock clock;
+  const std::string attach_key = secrets->attach_key;
   Admin admin(*std::move(secrets), *std::move(marker), clock);
-  aio::Background background(1);
+  aio::Background background(kBackgroundThreads);
+  Sessions sessions({.executor = loop.executor(),
+                     .background = background,
+                     .clock = clock,
+                     .time = admin.time(),
+                     .stagings = *std::move(stagings),
+                     .instance = admin.health().instance,
+                     .attach_key = attach_key,
+                     .workspace = Users("/etc", false).current().home},
+                    admin.health().identity);
+  admin.tell(sessions);
   aio::TaskGroup tasks(loop.executor());
   tasks.spawn(admin.watch_the_clock());
-  const auto handler = [&admin](std::shared_ptr<aio::HttpExchange> exchange) {
-    return admin.serve(std::move(exchange));
+  tasks.spawn(sessions.tend());
+  const auto handler = [&](std::shared_ptr<aio::HttpExchange> exchange) {
+    return exchange->head().path() == kSessionPath ? sessions.serve(std::move(exchange))
+                                                   : admin.serve(std::move(exchange));
   };
   const auto limits = aio::limits_within(base::raise_descriptor_limit().now);
   return serve(loop, handler, limits, options.listen, options.port, [&] {

@@ -110,6 +110,7 @@ Admin::Answer Admin::quiesce(const base::Json& body) {
   const auto asked = wire::quiesce_from_json(body);
   if (!asked) return {400, error_body(asked.error().message)};
   guard_.quiesce(base::Seconds(asked->deadline_seconds), clock_.now());
+  if (listener_) listener_->quiesced();
   base::log::info("quiesced for a pause", {{"deadline_seconds", asked->deadline_seconds}});
   return tell_health();
 }
@@ -129,6 +130,7 @@ Admin::Answer Admin::resumed(const base::Json& body) {
   health_.identity = identity;
   time_.learn(base::WallTime(base::Milliseconds(told->now_ms)));
   guard_.thaw();
+  if (listener_) listener_->resumed(identity);
   base::log::info("resumed", {{"run", identity.run}, {"incarnation", identity.incarnation}});
   return tell_health();
 }
@@ -141,7 +143,9 @@ aio::Task<> Admin::watch_the_clock() {
 }
 
 void Admin::look_at_the_clock() {
-  if (guard_.look(clock_.now())) base::log::warn("no pause came; the quiesce has lapsed");
+  if (!guard_.look(clock_.now())) return;
+  base::log::warn("no pause came; the quiesce has lapsed");
+  if (listener_) listener_->thawed();
 }
 
 aio::Task<> Admin::settle_marker(aio::Background& background) {

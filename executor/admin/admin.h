@@ -19,6 +19,15 @@ inline constexpr base::Milliseconds kClockLookEvery{500};
 // The token of "Authorization: Bearer <token>"; nothing when the head has none.
 std::optional<std::string> bearer_token(const aio::HttpHead& head);
 
+// Who has to know what the controller says of pauses. Told before the controller is answered.
+class PauseListener {
+ public:
+  virtual ~PauseListener() = default;
+  virtual void quiesced() = 0;
+  virtual void thawed() = 0;  // No pause came.
+  virtual void resumed(const wire::Identity& identity) = 0;
+};
+
 // What the controller may ask of an executor (libs/wire/admin.h). One loop's state, no lock.
 //   token -> health | quiesce | resumed -> proof
 class Admin {
@@ -33,6 +42,8 @@ class Admin {
   // Takes from the first `resumed` what it would have to wait for; run beside the server.
   aio::Task<> settle_marker(aio::Background& background);
   const wire::Health& health() const { return health_; }
+  KnownTime& time() { return time_; }
+  void tell(PauseListener& listener) { listener_ = &listener; }
 
  private:
   struct Answer {
@@ -54,6 +65,7 @@ class Admin {
   const base::Clock& clock_;
   wire::Health health_;
   PauseGuard guard_;
+  PauseListener* listener_ = nullptr;
   KnownTime time_;
 };
 

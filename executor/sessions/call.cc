@@ -1,0 +1,63 @@
+#include "executor/sessions/call.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace executor {
+
+bool Call::reserve(std::size_t reply_bytes) {
+  auto* served = links_.session(session_);
+  if (!served || served->reserve(request_.id, reply_bytes)) return true;
+  fail(wire::failure(wire::FailureCode::kRepliesFull,
+                     "there is no room for its reply among those that are not acknowledged"));
+  return false;
+}
+
+void Call::fail(wire::Failure failure) {
+  if (auto* served = links_.session(session_)) served->fail(request_.id, std::move(failure));
+  links_.wake();
+}
+
+aio::Task<bool> Call::append(std::string bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    auto* served = links_.session(session_);
+    if (!served || !served->wants(request_.id) || stop().stop_requested()) co_return false;
+    const std::size_t count = std::min(served->room(request_.id), bytes.size() - at);
+    if (count == 0) {
+      co_await progress_->moved.wait();
+      continue;
+    }
+    served->append(request_.id, std::string_view(bytes).substr(at, count));
+    links_.wake();
+    at += count;
+  }
+  co_return true;
+}
+
+aio::Task<> Call::until_unwanted() {
+  for (;;) {
+    auto* served = links_.session(session_);
+    if (!served || !served->wants(request_.id) || stop().stop_requested()) co_return;
+    co_await progress_->moved.wait();
+  }
+}
+
+void Call::end(std::optional<wire::Failure> error) {
+  if (auto* served = links_.session(session_)) served->end(request_.id, std::move(error));
+  links_.wake();
+}
+
+aio::Task<std::optional<wire::Piece>> Call::take() {
+  if (!request_.up) co_return wire::Piece{.end = true};
+  for (;;) {
+    auto* served = links_.session(session_);
+    if (!served || stop().stop_requested()) co_return std::nullopt;
+    if (auto piece = served->take(request_.id, wire::kChunkBytes)) {
+      links_.wake();  // There may be credit to give.
+      co_return piece;
+    }
+    co_await progress_->moved.wait();
+  }
+}
+
+}  // namespace executor

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "executor/sessions/links.h"
+#include "libs/aio/loop.h"
+#include "libs/wire/frames/message.h"
+
+namespace executor {
+
+// What a request that is at work waits for, and how it is told to give up.
+struct Progress {
+  explicit Progress(aio::Executor executor) : moved(std::move(executor)) {}
+  aio::Condition moved;  // Something came in, or there is room for more, or it was given up.
+  std::stop_source stop;
+};
+
+// One request, for the coroutine that serves it. Sessions may end meanwhile: what is said then goes
+// nowhere.
+class Call {
+ public:
+  Call(Links& links, std::string session, wire::Request request, std::shared_ptr<Progress> progress)
+      : links_(links),
+        session_(std::move(session)),
+        request_(std::move(request)),
+        progress_(std::move(progress)) {}
+
+  const std::string& session() const { return session_; }
+  const wire::Request& request() const { return request_; }
+  std::stop_token stop() const { return progress_->stop.get_token(); }
+
+  // False: there is no room for such a reply, and the request has failed for that.
+  bool reserve(std::size_t reply_bytes);
+  template <typename Ok>
+  void reply(const Ok& ok) {
+    if (auto* served = links_.session(session_)) served->reply(request_.id, wire::to_json(ok));
+    links_.wake();
+  }
+  template <typename Ok>
+  void reply_whole(const Ok& ok, std::string_view download) {
+    if (auto* served = links_.session(session_))
+      served->reply_whole(request_.id, wire::to_json(ok), download);
+    links_.wake();
+  }
+  void fail(wire::Failure failure);
+
+  // Its own download and upload. `append` waits for room: false when nobody wants it any more.
+  aio::Task<bool> append(std::string bytes);
+  void end(std::optional<wire::Failure> error = std::nullopt);
+  aio::Task<> until_unwanted();  // Nobody reads its download any more, or it was given up.
+  // The next piece that came in; nothing when it was given up.
+  aio::Task<std::optional<wire::Piece>> take();
+
+ private:
+  Links& links_;
+  std::string session_;
+  wire::Request request_;
+  std::shared_ptr<Progress> progress_;
+};
+
+}  // namespace executor

@@ -1,0 +1,411 @@
+#include "executor/sessions/file_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libs/wire/frames/file_operations.h"
+
+namespace executor {
+namespace {
+
+using CallPointer = std::shared_ptr<Call>;
+
+constexpr std::size_t kReplyUsual = 16u << 10;     // Of a reply without its download.
+constexpr std::size_t kPageBytesMax = 512u << 10;  // Of entries, so that a page fits into a frame.
+
+wire::Failure failure_of(const FsError& error) {
+  using wire::FailureCode;
+  static constexpr std::pair<FsCode, FailureCode> kCodes[] = {
+      {FsCode::kNotFound, FailureCode::kFsNotFound},
+      {FsCode::kNotDirectory, FailureCode::kFsNotDirectory},
+      {FsCode::kNotText, FailureCode::kFsNotText},
+      {FsCode::kNotRegularFile, FailureCode::kFsNotRegularFile},
+      {FsCode::kTooLarge, FailureCode::kFsTooLarge},
+      {FsCode::kPermissionDenied, FailureCode::kFsPermissionDenied},
+      {FsCode::kSandboxDenied, FailureCode::kFsSandboxDenied},
+      {FsCode::kIoError, FailureCode::kFsIoError},
+      {FsCode::kStaleVersion, FailureCode::kFsStaleVersion},
+      {FsCode::kNotObserved, FailureCode::kFsNotObserved},
+      {FsCode::kAmbiguousEdit, FailureCode::kFsAmbiguousEdit},
+      {FsCode::kEditNotFound, FailureCode::kFsEditNotFound},
+      {FsCode::kAborted, FailureCode::kFsAborted},
+  };
+  if (error.code == base::ErrorCode::kRateLimited)
+    return wire::failure(FailureCode::kBusy, error.message);
+  for (const auto& [one, code] : kCodes)
+    if (one == error.fs) return wire::failure(code, error.message);
+  return wire::failure(FailureCode::kFsIoError, error.message);
+}
+
+FileAddress address_of(const wire::Place& place, const std::string& cwd) {
+  if (place.target) return FileAddress::of_target(*place.target);
+  return FileAddress::of_path(*place.path, place.cwd.value_or(cwd));
+}
+FileAddress address_of(const wire::PathPlace& place, const std::string& cwd) {
+  return FileAddress::of_path(place.path, place.cwd.value_or(cwd));
+}
+
+wire::FileType type_of(EntryKind kind) {
+  switch (kind) {
+    case EntryKind::kFile:
+      return wire::FileType::kFile;
+    case EntryKind::kFolder:
+      return wire::FileType::kDirectory;
+    case EntryKind::kSymlink:
+      return wire::FileType::kSymlink;
+    default:
+      return wire::FileType::kOther;
+  }
+}
+
+wire::FileInfo info_of(const FileInfo& info) {
+  wire::FileInfo told{.version = info.version,
+                      .type = type_of(info.kind),
+                      .mode = info.mode,
+                      .mtime_ms = info.modified_ms};
+  if (info.kind == EntryKind::kFile) told.size = static_cast<std::int64_t>(info.size);
+  return told;
+}
+
+// Where and for whom.
+struct Site {
+  Filesystem& files;
+  CallPointer call;
+  Permission permission;
+  std::string cwd;
+};
+
+// What stands in a page after as many entries as fit; `bytes`: of those so far.
+template <typename Entry>
+bool fits(std::size_t& bytes, const Entry& entry) {
+  bytes += base::to_text(wire::to_json(entry)).size();
+  return bytes <= kPageBytesMax;
+}
+
+aio::Task<> run(Site site, wire::ResolveArgs args) {
+  const auto found = co_await site.files.resolve(address_of(args.place, site.cwd));
+  if (!found) co_return site.call->fail(failure_of(found.error()));
+  site.call->reply(wire::ResolveArgs::Ok{found->key, found->display});
+}
+
+aio::Task<> run(Site site, wire::StatArgs args) {
+  const auto found = co_await site.files.stat(address_of(args.place, site.cwd));
+  if (!found) co_return site.call->fail(failure_of(found.error()));
+  wire::StatArgs::Ok ok;
+  if (*found) ok.info = info_of(**found);
+  site.call->reply(ok);
+}
+
+aio::Task<> run(Site site, wire::LstatArgs args) {
+  const auto found = co_await site.files.lstat(address_of(args.place, site.cwd));
+  if (!found) co_return site.call->fail(failure_of(found.error()));
+  wire::LstatArgs::Ok ok;
+  if (*found) {
+    ok.info = info_of((*found)->info);
+    ok.info->link_target = (*found)->link_target;
+  }
+  site.call->reply(ok);
+}
+
+// The first piece is read before the reply, so that a file which cannot be read fails, and one that
+// is small goes with it.
+aio::Task<> read(Site site, wire::Place place, ReadRequest request) {
+  const auto file = co_await site.files.open(address_of(place, site.cwd), request);
+  if (!file) co_return site.call->fail(failure_of(file.error()));
+  const FileInfo info = (*file)->info();
+  bool replied = false;
+  for (;;) {
+    auto piece = co_await site.files.read(*file, 256u << 10, site.call->stop());
+    if (!piece && !replied) co_return site.call->fail(failure_of(piece.error()));
+    if (!piece) co_return site.call->end(failure_of(piece.error()));
+    const bool last = piece->empty();
+    if (!last && !co_await site.call->append(*std::move(piece))) co_return;
+    if (last) site.call->end();
+    if (!std::exchange(replied, true))
+      site.call->reply(wire::ReadOk{info.version, static_cast<std::int64_t>(info.size)});
+    if (last) co_return;
+  }
+}
+
+std::optional<std::uint64_t> unsigned_of(std::optional<std::int64_t> number) {
+  if (!number) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
+aio::Task<> run(Site site, wire::ReadTextArgs args) {
+  ReadRequest request{.as = ReadRequest::As::kText, .bytes_max = unsigned_of(args.bytes_max)};
+  return read(std::move(site), std::move(args.place), request);
+}
+
+aio::Task<> run(Site site, wire::ReadBytesArgs args) {
+  ReadRequest request{.bytes_max = unsigned_of(args.bytes_max),
+                      .from = static_cast<std::uint64_t>(args.from),
+                      .length = unsigned_of(args.length)};
+  return read(std::move(site), std::move(args.place), request);
+}
+
+std::optional<std::int64_t> size_of(const ListedEntry& entry) {
+  if (!entry.size) return std::nullopt;
+  return static_cast<std::int64_t>(*entry.size);
+}
+
+aio::Task<> run(Site site, wire::ListDirArgs args) {
+  const auto page = co_await site.files.list_directory(
+      address_of(args.place, site.cwd), args.after.value_or(""),
+      static_cast<std::size_t>(args.page_entries), site.call->stop());
+  if (!page) co_return site.call->fail(failure_of(page.error()));
+  wire::ListDirArgs::Ok ok{.more = page->more};
+  std::size_t bytes = 0;
+  for (const ListedEntry& one : page->entries) {
+    wire::DirectoryEntry entry{one.name, type_of(one.kind), one.target, one.version, size_of(one)};
+    if (!fits(bytes, entry)) {
+      ok.more = true;
+      break;
+    }
+    ok.entries.push_back(std::move(entry));
+  }
+  site.call->reply(ok);
+}
+
+aio::Task<> run(Site site, wire::ListTreeArgs args) {
+  TreeRequest request{.after = args.after.value_or(""),
+                      .entries_max = static_cast<std::size_t>(args.page_entries),
+                      .depth_max = static_cast<std::size_t>(args.depth_max),
+                      .excludes = args.excludes};
+  const auto page = co_await site.files.list_tree(address_of(args.place, site.cwd),
+                                                  std::move(request), site.call->stop());
+  if (!page) co_return site.call->fail(failure_of(page.error()));
+  wire::ListTreeArgs::Ok ok{.more = page->more};
+  std::size_t bytes = 0;
+  for (const ListedEntry& one : page->entries) {
+    wire::TreeEntry entry{one.name, type_of(one.kind), one.version, size_of(one)};
+    if (!fits(bytes, entry)) {
+      ok.more = true;
+      break;
+    }
+    ok.entries.push_back(std::move(entry));
+  }
+  site.call->reply(ok);
+}
+
+WriteIntent intent_of(const std::optional<wire::WriteIntent>& intent) {
+  if (!intent) return Anyhow{};
+  if (const auto* replace = std::get_if<wire::ReplaceIfVersion>(&*intent))
+    return ReplaceIfVersion{replace->version};
+  return CreateIfAbsent{};
+}
+
+std::optional<wire::TextBytes> bytes_of(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  return wire::TextBytes{static_cast<std::int64_t>(text->size())};
+}
+
+// How much there is now: room for its text is taken before it is changed.
+aio::Task<std::int64_t> size_now(Site site, wire::Place place) {
+  const auto found = co_await site.files.stat(address_of(place, site.cwd));
+  co_return found && *found ? static_cast<std::int64_t>((*found)->size) : 0;
+}
+
+std::size_t reply_bytes(std::int64_t before, std::int64_t after) {
+  return kReplyUsual + static_cast<std::size_t>(before + after);
+}
+
+aio::Task<> run(Site site, wire::WriteArgs args) {
+  Call& call = *site.call;
+  const std::int64_t there = co_await size_now(site, args.place);
+  if (!call.reserve(reply_bytes(std::min(there, args.diff_bytes_max), 0))) co_return;
+  WriteRequest request{.permission = site.permission,
+                       .intent = intent_of(args.intent),
+                       .durable = args.durable,
+                       .size = unsigned_of(args.size),
+                       .diff_bytes_max = static_cast<std::size_t>(args.diff_bytes_max)};
+  if (args.mode) request.mode = static_cast<mode_t>(*args.mode);
+  const auto upload = co_await site.files.begin_upload(address_of(args.place, site.cwd),
+                                                       std::move(request), call.stop());
+  if (!upload) co_return call.fail(failure_of(upload.error()));
+  for (bool ended = false; !ended;) {
+    auto piece = co_await call.take();
+    if (!piece)
+      co_return call.fail(
+          wire::failure(wire::FailureCode::kFsAborted, "given up before it was whole"));
+    ended = piece->end;
+    const auto written = co_await (*upload)->write_at(static_cast<std::uint64_t>(piece->offset),
+                                                      std::move(piece->bytes));
+    if (!written) co_return call.fail(failure_of(written.error()));
+  }
+  const auto outcome = co_await (*upload)->commit(call.stop());
+  if (!outcome) co_return call.fail(failure_of(outcome.error()));
+  const wire::WriteArgs::Ok ok{
+      outcome->created ? wire::WriteOperation::kCreate : wire::WriteOperation::kUpdate,
+      outcome->version, outcome->target, bytes_of(outcome->before)};
+  call.reply_whole(ok, outcome->before.value_or(""));
+}
+
+aio::Task<> run(Site site, wire::EditTextArgs args) {
+  Call& call = *site.call;
+  std::string texts;
+  for (bool ended = false; !ended;) {
+    auto piece = co_await call.take();
+    if (!piece)
+      co_return call.fail(
+          wire::failure(wire::FailureCode::kFsAborted, "given up before it was whole"));
+    ended = piece->end;
+    texts += piece->bytes;
+    if (texts.size() > 2 * static_cast<std::size_t>(wire::kEditBytesMax))
+      co_return call.fail(wire::failure(wire::FailureCode::kFsTooLarge, "the edit is too large"));
+  }
+  const auto old_bytes = static_cast<std::size_t>(args.old_bytes);
+  if (old_bytes > texts.size() ||
+      texts.size() - old_bytes > static_cast<std::size_t>(wire::kEditBytesMax))
+    co_return call.fail(
+        wire::failure(wire::FailureCode::kInvalid, "\"oldBytes\" does not fit what was uploaded"));
+  const std::int64_t there = co_await size_now(site, args.place);
+  const auto more = static_cast<std::int64_t>(texts.size() - old_bytes);
+  const std::int64_t after = args.replace_all ? args.diff_bytes_max : there + more;
+  if (!call.reserve(
+          reply_bytes(std::min(there, args.diff_bytes_max), std::min(after, args.diff_bytes_max))))
+    co_return;
+  EditRequest request{
+      .permission = site.permission,
+      .edit = {texts.substr(0, old_bytes), texts.substr(old_bytes), args.replace_all},
+      .version = args.version,
+      .durable = args.durable,
+      .diff_bytes_max = static_cast<std::size_t>(args.diff_bytes_max)};
+  const auto outcome =
+      co_await site.files.edit(address_of(args.place, site.cwd), std::move(request), call.stop());
+  if (!outcome) co_return call.fail(failure_of(outcome.error()));
+  const wire::EditTextArgs::Ok ok{outcome->version, outcome->target,
+                                  static_cast<std::int64_t>(outcome->replacements),
+                                  bytes_of(outcome->before), bytes_of(outcome->after)};
+  call.reply_whole(ok, outcome->before.value_or("") + outcome->after.value_or(""));
+}
+
+aio::Task<> run(Site site, wire::MkdirArgs args) {
+  MakeRequest request{.permission = site.permission, .parents = args.parents};
+  if (args.mode) request.mode = static_cast<mode_t>(*args.mode);
+  const auto made = co_await site.files.make_directory(address_of(args.place, site.cwd),
+                                                       std::move(request), site.call->stop());
+  if (!made) co_return site.call->fail(failure_of(made.error()));
+  site.call->reply(wire::MkdirArgs::Ok{made->created, made->target.key});
+}
+
+aio::Task<> run(Site site, wire::RemoveArgs args) {
+  RemoveRequest request{.permission = site.permission, .recursive = args.recursive};
+  const auto removed = co_await site.files.remove(address_of(args.place, site.cwd),
+                                                  std::move(request), site.call->stop());
+  if (!removed && !(args.missing_ok && removed.error().fs == FsCode::kNotFound))
+    co_return site.call->fail(failure_of(removed.error()));
+  site.call->reply(wire::RemoveArgs::Ok{removed.ok()});
+}
+
+aio::Task<> run(Site site, wire::RenameArgs args) {
+  const std::string cwd = args.cwd.value_or(site.cwd);
+  MoveRequest request{.permission = site.permission, .replace = args.replace};
+  const auto moved = co_await site.files.rename(FileAddress::of_path(args.from, cwd),
+                                                FileAddress::of_path(args.to, cwd),
+                                                std::move(request), site.call->stop());
+  if (!moved) co_return site.call->fail(failure_of(moved.error()));
+  site.call->reply(wire::RenameArgs::Ok{moved->key});
+}
+
+aio::Task<> run(Site site, wire::CopyArgs args) {
+  const std::string cwd = args.cwd.value_or(site.cwd);
+  CopyRequest request{.permission = site.permission,
+                      .recursive = args.recursive,
+                      .replace = args.replace,
+                      .durable = args.durable};
+  const auto copied = co_await site.files.copy(FileAddress::of_path(args.from, cwd),
+                                               FileAddress::of_path(args.to, cwd),
+                                               std::move(request), site.call->stop());
+  if (!copied) co_return site.call->fail(failure_of(copied.error()));
+  site.call->reply(wire::CopyArgs::Ok{static_cast<std::int64_t>(copied->copied.files),
+                                      static_cast<std::int64_t>(copied->copied.bytes),
+                                      copied->target.key});
+}
+
+wire::WatchLine::Change change_of(Change change) {
+  switch (change) {
+    case Change::kCreated:
+      return wire::WatchLine::Change::kCreated;
+    case Change::kWritten:
+      return wire::WatchLine::Change::kWritten;
+    case Change::kRemoved:
+      return wire::WatchLine::Change::kRemoved;
+    case Change::kRenamed:
+      return wire::WatchLine::Change::kRenamed;
+    case Change::kMode:
+      return wire::WatchLine::Change::kMode;
+  }
+  return wire::WatchLine::Change::kWritten;
+}
+
+aio::Task<> tell_changes(CallPointer call, std::shared_ptr<Watch> watch) {
+  for (;;) {
+    std::string lines;
+    for (const WatchEvent& event : watch->take())
+      lines += base::to_text(wire::to_json(
+                   wire::WatchLine{.change = change_of(event.change), .path = event.name})) +
+               "\n";
+    if (const std::size_t lost = watch->take_lost())
+      lines +=
+          base::to_text(wire::to_json(wire::WatchLine{.lost = static_cast<std::int64_t>(lost)})) +
+          "\n";
+    if (lines.empty() && watch->stopped()) co_return call->end();
+    if (!lines.empty() && !co_await call->append(std::move(lines))) co_return;
+    if (lines.empty()) co_await watch->wait();
+  }
+}
+
+aio::Task<> run(Site site, wire::WatchArgs args) {
+  const auto watch = co_await site.files.watch(address_of(args.place, site.cwd), args.recursive);
+  if (!watch) co_return site.call->fail(failure_of(watch.error()));
+  site.call->reply(wire::WatchArgs::Ok{});
+  // Nobody may take its lines for long: that it is wanted no more shows elsewhere then.
+  co_await aio::race(aio::both(Watch::run(*watch), tell_changes(site.call, *watch)),
+                     site.call->until_unwanted());
+  (*watch)->stop();
+}
+
+aio::Task<> refuse(CallPointer call, std::string why) {
+  call->fail(wire::failure(wire::FailureCode::kInvalid, why));
+  co_return;
+}
+
+// The coroutine for these arguments, or nothing when the request is for something else.
+template <typename Args>
+void try_to_serve(Site& site, std::optional<aio::Task<>>& task) {
+  if (task) return;
+  const wire::Request& request = site.call->request();
+  if (request.op != Args::kOp) return;
+  auto args = wire::from_json<Args>(request.args);
+  if (args) {
+    task = run(std::move(site), *std::move(args));
+  } else {
+    task = refuse(site.call, args.error().message);
+  }
+}
+
+}  // namespace
+
+std::optional<aio::Task<>> FileService::serve(const std::shared_ptr<Call>& call,
+                                              Permission permission) {
+  Site site{files_, call, std::move(permission), cwd_};
+  std::optional<aio::Task<>> task;
+  try_to_serve<wire::ResolveArgs>(site, task);
+  try_to_serve<wire::StatArgs>(site, task);
+  try_to_serve<wire::LstatArgs>(site, task);
+  try_to_serve<wire::ReadTextArgs>(site, task);
+  try_to_serve<wire::ReadBytesArgs>(site, task);
+  try_to_serve<wire::ListDirArgs>(site, task);
+  try_to_serve<wire::ListTreeArgs>(site, task);
+  try_to_serve<wire::WriteArgs>(site, task);
+  try_to_serve<wire::EditTextArgs>(site, task);
+  try_to_serve<wire::MkdirArgs>(site, task);
+  try_to_serve<wire::RemoveArgs>(site, task);
+  try_to_serve<wire::RenameArgs>(site, task);
+  try_to_serve<wire::CopyArgs>(site, task);
+  try_to_serve<wire::WatchArgs>(site, task);
+  return task;
+}
+
+}  // namespace executor

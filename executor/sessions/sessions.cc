@@ -1,0 +1,90 @@
+#include "executor/sessions/sessions.h"
+
+#include <utility>
+
+#include "executor/confine/permission.h"
+
+namespace executor {
+namespace {
+
+wire::HostSettings settings_of(const SessionsSite& site) {
+  return {.instance = site.instance,
+          .attach_key = site.attach_key,
+          .cwd = site.workspace,
+          .workspace_root = site.workspace,
+          .features = {"files", "watch"}};
+}
+
+}  // namespace
+
+Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
+    : executor_(site.executor),
+      workspace_(site.workspace),
+      files_(site.executor, site.background, site.stagings),
+      file_service_(files_, site.workspace),
+      links_(site.executor, settings_of(site), identity, site.clock, site.time,
+             [this](wire::HostEvent event) { handle(std::move(event)); }),
+      tasks_(site.executor) {}
+
+void Sessions::handle(wire::HostEvent event) {
+  const std::string& session = event.session;
+  if (std::holds_alternative<wire::SessionEnd>(event.what)) return end(session);
+  std::visit(
+      base::Overloaded{[&](wire::Asked& asked) { begin(session, std::move(asked.request)); },
+                       [&](const wire::Cancelled& cancelled) { give_up(session, cancelled.id); },
+                       [&](const wire::Arrived& arrived) { move(session, arrived.stream); },
+                       [&](const wire::RoomMade& room) { move(session, room.stream); },
+                       [&](const wire::Unwanted& unwanted) { move(session, unwanted.stream); }},
+      std::get<wire::SessionEvent>(event.what));
+}
+
+Permission Sessions::permission_of(const std::string& session, const wire::Request& request) const {
+  Permission ceiling{links_.ceiling(session).value_or(wire::Ceiling::kReadOnly), {workspace_}};
+  std::optional<std::string_view> mode;
+  if (request.permission_mode) mode = wire::to_word(*request.permission_mode);
+  return narrow(std::move(ceiling), mode, request.workspace_root);
+}
+
+void Sessions::begin(const std::string& session, wire::Request request) {
+  const Key key{session, request.id};
+  const std::string op = request.op;
+  Permission permission = permission_of(session, request);
+  auto progress = std::make_shared<Progress>(executor_);
+  const auto call = std::make_shared<Call>(links_, session, std::move(request), progress);
+  auto serving = file_service_.serve(call, std::move(permission));
+  if (!serving)
+    return call->fail(wire::failure(wire::FailureCode::kUnsupported,
+                                    "this executor does not know the operation " + op));
+  at_work_[key] = progress;
+  tasks_.spawn(run(*this, key, std::move(progress), *std::move(serving)));
+}
+
+aio::Task<> Sessions::run(Sessions& sessions, Key key, std::shared_ptr<Progress> progress,
+                          aio::Task<> serving) {
+  co_await std::move(serving);
+  // The same may have been asked again, when nobody waited for this one's download any more.
+  const auto found = sessions.at_work_.find(key);
+  if (found != sessions.at_work_.end() && found->second == progress) sessions.at_work_.erase(found);
+}
+
+void Sessions::move(const std::string& session, std::uint32_t stream) {
+  const auto found = at_work_.find({session, stream});
+  if (found != at_work_.end()) found->second->moved.notify_all();
+}
+
+void Sessions::give_up(const std::string& session, std::uint32_t id) {
+  const auto found = at_work_.find({session, id});
+  if (found == at_work_.end()) return;
+  found->second->stop.request_stop();
+  found->second->moved.notify_all();
+}
+
+void Sessions::end(const std::string& session) {
+  for (const auto& [key, progress] : at_work_) {
+    if (key.first != session) continue;
+    progress->stop.request_stop();
+    progress->moved.notify_all();
+  }
+}
+
+}  // namespace executor

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "executor/admin/admin.h"
+#include "executor/filesystem/filesystem.h"
+#include "executor/sessions/call.h"
+#include "executor/sessions/file_service.h"
+#include "executor/sessions/links.h"
+#include "libs/aio/background.h"
+#include "libs/aio/loop.h"
+
+namespace executor {
+
+struct SessionsSite {
+  aio::Executor executor;
+  aio::Background& background;
+  const base::Clock& clock;
+  KnownTime& time;
+  std::shared_ptr<Stagings> stagings;
+  std::string instance, attach_key;
+  std::string workspace;  // Where calls begin, and what WorkspaceWrite is about.
+};
+
+// What harnesses do inside this sandbox, over docs/protocol.md.
+//   Links -> an event of a session -> a coroutine for each request, by the service for its
+//   operation
+class Sessions final : public PauseListener {
+ public:
+  Sessions(SessionsSite site, const wire::Identity& identity);
+  Sessions(const Sessions&) = delete;
+  Sessions& operator=(const Sessions&) = delete;
+
+  aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange) { return links_.serve(exchange); }
+  aio::Task<> tend() { return links_.tend(); }  // To be run beside.
+
+  void quiesced() override { links_.quiesce(); }
+  void thawed() override { links_.thaw(); }
+  void resumed(const wire::Identity& identity) override { links_.resumed(identity); }
+
+ private:
+  using Key = std::pair<std::string, std::uint32_t>;  // Session and request.
+  void handle(wire::HostEvent event);
+  void begin(const std::string& session, wire::Request request);
+  void move(const std::string& session, std::uint32_t stream);
+  void give_up(const std::string& session, std::uint32_t id);
+  void end(const std::string& session);
+  static aio::Task<> run(Sessions& sessions, Key key, std::shared_ptr<Progress> progress,
+                         aio::Task<> serving);
+  Permission permission_of(const std::string& session, const wire::Request& request) const;
+
+  aio::Executor executor_;
+  std::string workspace_;
+  Filesystem files_;
+  FileService file_service_;
+  std::map<Key, std::shared_ptr<Progress>> at_work_;
+  Links links_;
+  aio::TaskGroup tasks_;
+};
+
+}  // namespace executor
