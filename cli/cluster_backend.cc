@@ -160,7 +160,7 @@ Result<std::vector<api::RecordedEvent>> ClusterBackend::events(const Where& rega
   for (const Json& each : found)
     if (auto event = is_about_ours(each) ? kube::recorded_event_from(each) : std::nullopt)
       all.push_back(*std::move(event));
-  std::ranges::stable_sort(all, {}, &api::RecordedEvent::last);
+  std::ranges::sort(all, {}, [](const auto& event) { return std::pair(event.last, event.first); });
   return all;
 }
 

@@ -121,7 +121,7 @@ void FakeCloud::end(const std::string& id) {
 }
 
 void FakeCloud::pause_by_itself(const std::string& id) {
-  at_present([&] { return sandboxes_.pause(id); });
+  (void)at_present([&] { return sandboxes_.pause(id); });
 }
 
 std::size_t FakeCloud::run_callbacks() {
