@@ -20,7 +20,8 @@ struct WebSocketOptions {
 
 // Binary messages both ways (RFC 6455), uncompressed. One read and one write may be under way at
 // once. Errors: kUnavailable when the other side or this one closed it, kInvalid for what is no
-// binary message or is too long; after either it is of no more use.
+// binary message or is too long; after either it is of no more use. Who broke the rules has as long
+// as a handshake to hang up before read() returns.
 class WebSocket {
  public:
   // Answers the exchange's request for an upgrade, and has its connection from then on. kInvalid:

@@ -95,7 +95,7 @@ base::Result<SessionEvents> ServedSession::take_in(Request request) {
   if (refusals_.size() + replies_due_.size() >= kUnreadMax)
     return broken("it does not read its replies");
   if (auto refused = refusal(request)) {
-    refusals_.push_back({.id = request.id, .error = *std::move(refused)});
+    refusals_.push_back({.id = request.id, .error = std::move(refused)});
     return SessionEvents{};
   }
   std::set<std::uint32_t> fresh{request.id};
