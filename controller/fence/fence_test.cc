@@ -9,7 +9,6 @@ namespace controller {
 namespace {
 
 using base::ErrorCode;
-using e2b::Operation;
 using testing::IsEmpty;
 
 class OneMandate final : public Mandate {
