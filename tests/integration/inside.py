@@ -9,8 +9,7 @@ from world import provider_manifest, run_inside, sandbox_manifest, wait_until
 
 ENVD_PORT = 49983
 KEYS = "POST /process.Process/SendInput"
-CALLS = ["GET /v1/health", "POST /process.Process/SendInput", "POST /process.Process/Start",
-         "POST /process.Process/Start", "POST /v1/resumed"]
+CALLS = ["GET /v1/health", KEYS, "POST /process.Process/Start", "POST /process.Process/Start", "POST /v1/resumed"]
 
 
 def test_four_calls_bring_an_executor_to_life_where_the_template_has_it():
