@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "libs/aio/task.h"
+#include "libs/base/clock.h"
+#include "libs/wire/frames/message.h"
+
+// The ways into sandboxes, as the attach service gives them out (docs/design/attach.md).
+namespace agentd {
+
+// Into one run of a sandbox.
+struct Way {
+  std::string uid;
+  std::int64_t epoch = 0, incarnation = 0, run = 0;
+  // The executor's port, through the provider's router: "https://24984-id.e2b.app" or
+  // "http://127.0.0.1:3000/some/prefix".
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers = {};  // Secret, as the token is.
+  std::string token;                                              // sf1.CLAIMS.SIGNATURE
+  base::WallTime expires = {};                                    // The token.
+};
+
+// In the words of the attach service.
+enum class Refusal {
+  kInvalid,
+  kDenied,
+  kNotFound,
+  kPaused,
+  kEnded,
+  kRateLimited,
+  kNotReady,
+  kUnavailable,  // It did not answer, which is neither yes nor no.
+};
+inline constexpr std::pair<Refusal, std::string_view> kRefusalWords[] = {
+    {Refusal::kInvalid, "Invalid"},   {Refusal::kDenied, "Denied"},
+    {Refusal::kNotFound, "NotFound"}, {Refusal::kPaused, "Paused"},
+    {Refusal::kEnded, "Ended"},       {Refusal::kRateLimited, "RateLimited"},
+    {Refusal::kNotReady, "NotReady"}, {Refusal::kUnavailable, "Unavailable"},
+};
+
+struct NoWay {
+  Refusal why = Refusal::kUnavailable;
+  std::string message;  // For people; never a secret.
+  std::optional<base::Milliseconds> retry_after = std::nullopt;
+};
+using Answer = std::variant<Way, NoWay>;
+
+class WaysIn {
+ public:
+  virtual ~WaysIn() = default;
+  // Within a bounded time. `token` is the harness's own, for the service to judge; none where
+  // whoever may reach agentd may attach. It wakes a sandbox that idles, where the sandbox's owner
+  // wants that, so it is asked for those only who have something to do there.
+  virtual aio::Task<Answer> ask(wire::SandboxName sandbox, std::optional<std::string> token) = 0;
+};
+
+}  // namespace agentd
