@@ -1,5 +1,7 @@
 #include "libs/base/json.h"
 
+template class nlohmann::basic_json<>;
+
 namespace base {
 namespace {
 

@@ -7,6 +7,9 @@
 
 #include "libs/base/result.h"
 
+// Compiled once, in json.cc, and not in each file that touches a value.
+extern template class nlohmann::basic_json<>;
+
 // nlohmann::json without exceptions: what a peer sends may be anything.
 namespace base {
 
