@@ -1,0 +1,129 @@
+#include "libs/base/unix_socket.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "libs/base/files.h"
+
+namespace base {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
+
+// A path as the kernel takes one for a socket: a long one leads through its open folder.
+struct Address {
+  sockaddr_un socket = {.sun_family = AF_UNIX, .sun_path = {}};
+  Fd folder = {};
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&socket); }
+};
+
+Result<Address> address_of(const fs::path& path) {
+  Address address;
+  std::string text = path.string();
+  if (text.size() > kPathBytesMax) {
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    address.folder = Fd(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!address.folder) return errno_error("open", parent, errno);
+    text = "/proc/self/fd/" + std::to_string(address.folder.get()) + "/" + path.filename().string();
+  }
+  if (text.size() > kPathBytesMax)
+    return error(ErrorCode::kInvalid, path.string(), ": no socket can have so long a name");
+  text.copy(address.socket.sun_path, kPathBytesMax);
+  return address;
+}
+
+Result<Fd> make_socket() {
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return error(ErrorCode::kUnavailable, "cannot make a socket: ", strerror(errno));
+  return socket;
+}
+
+Error taken(const fs::path& path, std::string_view by) {
+  return error(ErrorCode::kConflict, "cannot listen at ", path.string(), ": ", by);
+}
+
+// Removes what a process that ended left there.
+Result<Done> make_room_at(const fs::path& path, const Address& address) {
+  struct stat about{};
+  if (::lstat(path.c_str(), &about) != 0)
+    return errno == ENOENT ? Result<Done>(Done{}) : errno_error("look at", path, errno);
+  if (!S_ISSOCK(about.st_mode)) return taken(path, "something that is no socket stands there");
+  TRY(const Fd socket, make_socket());
+  if (::connect(socket.get(), address.get(), sizeof address.socket) == 0 || errno != ECONNREFUSED)
+    return taken(path, "another process listens there");
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("remove", path, errno);
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UnixListener>> UnixListener::at(const fs::path& path,
+                                                       const SocketRights& rights) {
+  TRY(const Address address, address_of(path));
+  TRY(Fd socket, make_socket());
+  CHECK_OK(make_room_at(path, address));
+  struct stat about{};
+  if (::bind(socket.get(), address.get(), sizeof address.socket) != 0)
+    return errno_error("listen at", path, errno);
+  const auto group = rights.group.value_or(static_cast<gid_t>(-1));
+  const bool open = ::chown(path.c_str(), static_cast<uid_t>(-1), group) == 0 &&
+                    ::chmod(path.c_str(), rights.mode) == 0 && ::lstat(path.c_str(), &about) == 0 &&
+                    ::listen(socket.get(), SOMAXCONN) == 0;
+  if (!open) {
+    const Error failed = errno_error("listen at", path, errno);
+    ::unlink(path.c_str());
+    return failed;
+  }
+  return std::unique_ptr<UnixListener>(
+      new UnixListener(path, std::move(socket), about.st_dev, about.st_ino));
+}
+
+UnixListener::~UnixListener() {
+  if (stands()) ::unlink(path_.c_str());
+}
+
+Result<Fd> UnixListener::share() const {
+  Fd shared(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!shared) return errno_error("share", path_, errno);
+  return shared;
+}
+
+bool UnixListener::stands() const {
+  struct stat about{};
+  return ::lstat(path_.c_str(), &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
+}
+
+Result<Fd> connect_to(const fs::path& path) {
+  TRY(const Address address, address_of(path));
+  TRY(Fd socket, make_socket());
+  if (::connect(socket.get(), address.get(), sizeof address.socket) != 0)
+    return errno_error("connect to", path, errno);
+  return socket;
+}
+
+Result<Peer> peer_of(int socket) {
+  ucred told{};
+  socklen_t size = sizeof told;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &told, &size) != 0)
+    return error(ErrorCode::kUnavailable, "cannot tell who connected: ", strerror(errno));
+  Peer peer{.pid = told.pid, .uid = told.uid, .gid = told.gid};
+  socklen_t bytes = 0;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, nullptr, &bytes) == 0 || errno != ERANGE)
+    return peer;
+  peer.groups.resize(bytes / sizeof(gid_t));
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &bytes) != 0)
+    return error(ErrorCode::kUnavailable, "cannot tell whose groups: ", strerror(errno));
+  peer.groups.resize(bytes / sizeof(gid_t));
+  return peer;
+}
+
+}  // namespace base

@@ -1,0 +1,121 @@
+#include "libs/base/unix_socket.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "libs/base/files.h"
+#include "libs/base/testing/temporary_folder.h"
+
+namespace base {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<UnixListener> listener_at(const fs::path& path, const SocketRights& rights = {}) {
+  auto listener = UnixListener::at(path, rights);
+  EXPECT_TRUE(listener) << listener.error().message;
+  return listener ? *std::move(listener) : nullptr;
+}
+
+struct stat about(const fs::path& path) {
+  struct stat found{};
+  EXPECT_EQ(::lstat(path.c_str(), &found), 0);
+  return found;
+}
+
+TEST(UnixListener, IsForItsOwnerUnlessMoreAreLetIn) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "s";
+  const auto closed = listener_at(path);
+  EXPECT_EQ(about(path).st_mode & 0777, 0600u);
+  const fs::path shared = folder / "g";
+  const auto open = listener_at(shared, {.mode = 0660, .group = ::getgid()});
+  EXPECT_EQ(about(shared).st_mode & 0777, 0660u);
+  EXPECT_EQ(about(shared).st_gid, ::getgid());
+}
+
+TEST(UnixListener, HearsWhoConnectsAndWhoThatIs) {
+  const TemporaryFolder folder;
+  const auto listener = listener_at(folder / "s");
+  const auto connected = connect_to(folder / "s");
+  ASSERT_TRUE(connected) << connected.error().message;
+  const auto shared = listener->share();
+  ASSERT_TRUE(shared);
+  const Fd accepted(::accept(shared->get(), nullptr, nullptr));
+  ASSERT_TRUE(accepted);
+  const auto peer = peer_of(accepted.get());
+  ASSERT_TRUE(peer) << peer.error().message;
+  EXPECT_EQ(peer->pid, ::getpid());
+  EXPECT_EQ(peer->uid, ::geteuid());
+  EXPECT_EQ(peer->gid, ::getegid());
+  std::vector<gid_t> groups(static_cast<std::size_t>(::getgroups(0, nullptr)));
+  ::getgroups(static_cast<int>(groups.size()), groups.data());
+  EXPECT_EQ(peer->groups, groups);
+}
+
+TEST(UnixListener, TakesThePlaceOfOneThatEndedAndOfNoOther) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "s";
+  auto first = listener_at(path);
+  const auto second = UnixListener::at(path, {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(connect_to(path)) << "it goes on";
+  fs::rename(path, folder / "kept");
+  first.reset();
+  fs::rename(folder / "kept", path);
+  ASSERT_EQ(connect_to(path).error().code, ErrorCode::kUnavailable) << "nobody listens";
+  const auto third = listener_at(path);
+  EXPECT_TRUE(connect_to(path));
+}
+
+TEST(UnixListener, ReplacesNothingThatIsNoSocket) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_file_atomically(folder / "file", "mine", 0600));
+  fs::create_symlink(folder / "nowhere", folder / "link");
+  for (const char* name : {"file", "link"}) {
+    const auto refused = UnixListener::at(folder / name, {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "cannot listen at " + (folder / name).string() +
+                                           ": something that is no socket stands there");
+  }
+  EXPECT_EQ(*read_file(folder / "file"), "mine");
+  EXPECT_EQ(UnixListener::at(folder / "no" / "s", {}).error().code, ErrorCode::kNotFound);
+}
+
+TEST(UnixListener, RemovesItsOwnFileAlone) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "s";
+  auto first = listener_at(path);
+  EXPECT_TRUE(first->stands());
+  fs::remove(path);
+  EXPECT_FALSE(first->stands());
+  auto second = listener_at(path);
+  first.reset();
+  EXPECT_TRUE(second->stands());
+  EXPECT_TRUE(connect_to(path));
+  second.reset();
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(UnixListener, StandsAtPathsOfAnyLength) {
+  const TemporaryFolder folder;
+  const fs::path deep = folder / std::string(120, 'd');
+  fs::create_directory(deep);
+  auto listener = listener_at(deep / "s");
+  EXPECT_TRUE(listener->stands());
+  EXPECT_EQ(UnixListener::at(deep / "s", {}).error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(connect_to(deep / "s"));
+  listener.reset();
+  EXPECT_FALSE(fs::exists(deep / "s"));
+  EXPECT_EQ(UnixListener::at(folder / std::string(120, 's'), {}).error().code, ErrorCode::kInvalid);
+}
+
+TEST(ConnectTo, TellsWhatIsWrong) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(connect_to(folder / "s").error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace base
