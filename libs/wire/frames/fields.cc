@@ -66,6 +66,17 @@ base::Result<std::uint32_t> Id::read(const base::Json& json) const {
   return static_cast<std::uint32_t>(number);
 }
 
+base::Result<std::string> Handle::read(const base::Json& json) const {
+  static constexpr std::string_view kAllowed =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
+  if (json.is_string())
+    if (auto handle = json.get<std::string>();
+        handle.size() >= 16 && handle.size() <= 64 &&
+        handle.find_first_not_of(kAllowed) == std::string::npos)
+      return handle;
+  return must_be("16 to 64 of A-Z a-z 0-9 _ -");
+}
+
 base::Result<bool> Flag::read(const base::Json& json) const {
   if (json.is_boolean()) return json.get<bool>();
   return must_be("true or false");

@@ -52,6 +52,12 @@ struct Id {
   base::Result<std::uint32_t> read(const base::Json& json) const;
 };
 
+// Of a process, as its client chose it.
+struct Handle {
+  base::Json write(const std::string& handle) const { return handle; }
+  base::Result<std::string> read(const base::Json& json) const;
+};
+
 struct Flag {
   base::Json write(bool flag) const { return flag; }
   base::Result<bool> read(const base::Json& json) const;

@@ -2,6 +2,7 @@
 
 #include "libs/wire/frames/file_operations.h"
 #include "libs/wire/frames/process_operations.h"
+#include "libs/wire/frames/terminal_operations.h"
 
 namespace wire {
 
@@ -31,6 +32,9 @@ void for_each_operation(Visit visit) {
   visit.template operator()<AttachArgs>();
   visit.template operator()<ReleaseArgs>();
   visit.template operator()<ListProcessesArgs>();
+  visit.template operator()<ResizeTerminalArgs>();
+  visit.template operator()<ForegroundArgs>();
+  visit.template operator()<SignalForegroundArgs>();
 }
 
 }  // namespace wire

@@ -135,6 +135,31 @@ TEST(ProcessOperations, ReadWhatTheyWrote) {
               R"("settled":false,"signal":null}}]})");
 }
 
+TEST(TerminalOperations, ReadWhatTheyWrote) {
+  expect_same(SpawnArgs{.handle = kHandle,
+                        .argv = {"bash"},
+                        .grace_ms = 1,
+                        .in = Pipe{3},
+                        .out = Collected{4 << 20, {}, 5},
+                        .terminal = TerminalSize{40, 160}},
+              R"({"argv":["bash"],"graceMs":1,"handle":"0123456789abcdef","stderr":"discard",)"
+              R"("stdin":{"pipe":3},"stdout":{"collect":{"maxBytes":4194304,"stream":5}},)"
+              R"("terminal":{"columns":160,"rows":40}})");
+  expect_same(ProcessState{.pid = 3, .terminal = TerminalSize{1, kTerminalSideMax}},
+              R"({"empty":false,"exitCode":null,"exited":false,"pid":3,"settled":false,)"
+              R"("signal":null,"terminal":{"columns":65535,"rows":1}})");
+  expect_same(ResizeTerminalArgs{kHandle, {50, 200}},
+              R"({"columns":200,"handle":"0123456789abcdef","rows":50})");
+  expect_same(ResizeTerminalArgs::Ok{}, "{}");
+  expect_same(ForegroundArgs{kHandle}, R"({"handle":"0123456789abcdef"})");
+  expect_same(ForegroundArgs::Ok{}, "{}");
+  expect_same(ForegroundArgs::Ok{7, {}}, R"({"processGroup":7})");
+  expect_same(ForegroundArgs::Ok{7, false}, R"({"inputWaiting":false,"processGroup":7})");
+  expect_same(SignalForegroundArgs{kHandle, "SIGTSTP"},
+              R"({"handle":"0123456789abcdef","signal":"SIGTSTP"})");
+  expect_same(SignalForegroundArgs::Ok{7}, R"({"processGroup":7})");
+}
+
 struct Refused {
   const char *name, *json, *why;
 };
@@ -223,6 +248,28 @@ TEST(ProcessOperations, RefuseWhatBreaksALimit) {
     EXPECT_NE(read.error().message.find(test.why), std::string::npos)
         << test.name << ": " << read.error().message;
   }
+}
+
+TEST(TerminalOperations, RefuseWhatBreaksALimit) {
+  expect_refused<ResizeTerminalArgs>({
+      {"no_rows", R"({"handle":"0123456789abcdef","rows":0,"columns":1})", "\"rows\" must be"},
+      {"too_wide", R"({"handle":"0123456789abcdef","rows":1,"columns":65536})", "from 1 to 65535"},
+      {"half", R"({"handle":"0123456789abcdef","rows":1})", "\"columns\" is missing"},
+      {"whose", R"({"rows":1,"columns":1})", "\"handle\" is missing"},
+  });
+  expect_refused<ForegroundArgs::Ok>({
+      {"group_0", R"({"processGroup":0})", "\"processGroup\" must be"},
+      {"perhaps", R"({"processGroup":1,"inputWaiting":"unknown"})", "true or false"},
+  });
+  expect_refused<SignalForegroundArgs>({
+      {"which", R"({"handle":"0123456789abcdef"})", "\"signal\" is missing"},
+      {"a_number", R"({"handle":"0123456789abcdef","signal":2})", "\"signal\" must be"},
+  });
+  base::Json spawn = to_json(SpawnArgs{.handle = kHandle, .argv = {"a"}, .grace_ms = 1});
+  spawn["terminal"] = {{"rows", 0}, {"columns", 80}};
+  EXPECT_FALSE(from_json<SpawnArgs>(spawn));
+  spawn["terminal"] = true;
+  EXPECT_FALSE(from_json<SpawnArgs>(spawn));
 }
 
 TEST(ProcessOperations, BoundArgumentsAndEnvironmentTogether) {

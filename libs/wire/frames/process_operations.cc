@@ -25,19 +25,6 @@ constexpr std::pair<SignalArgs::To, std::string_view> kTos[] = {{SignalArgs::To:
                                                                 {SignalArgs::To::kTree, "tree"}};
 constexpr Words<SignalArgs::To> kTo{kTos};
 
-struct Handle {
-  base::Json write(const std::string& handle) const { return handle; }
-  base::Result<std::string> read(const base::Json& json) const {
-    static constexpr std::string_view kAllowed =
-        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
-    if (json.is_string())
-      if (auto handle = json.get<std::string>();
-          handle.size() >= 16 && handle.size() <= 64 &&
-          handle.find_first_not_of(kAllowed) == std::string::npos)
-        return handle;
-    return must_be("16 to 64 of A-Z a-z 0-9 _ -");
-  }
-};
 constexpr Handle kHandle;
 
 // [name, value], or [name, null] for one to be removed.
@@ -123,6 +110,12 @@ void fields(auto& visit, Fields& m) {
   visit("path", m.path, kPath);
 }
 
+template <Is<TerminalSize> Fields>
+void fields(auto& visit, Fields& m) {
+  visit("rows", m.rows, Number{1, kTerminalSideMax});
+  visit("columns", m.columns, Number{1, kTerminalSideMax});
+}
+
 template <Is<SpawnArgs> Fields>
 void fields(auto& visit, Fields& m) {
   visit("handle", m.handle, kHandle);
@@ -133,6 +126,7 @@ void fields(auto& visit, Fields& m) {
   visit("stdin", m.in, Stdin{});
   visit("stdout", m.out, Output{});
   visit("stderr", m.err, Output{});
+  visit.optional("terminal", m.terminal, Inner<TerminalSize>{});
   visit.judge(!m.argv.empty() && !m.argv.front().empty(), "\"argv\" names no program");
   visit.judge(launch_bytes(m) <= kLaunchBytesMax, "\"argv\" and \"env\" are too long together");
 }
@@ -177,6 +171,7 @@ void fields(auto& visit, Fields& m) {
   visit("empty", m.empty, kFlag);
   visit.optional("stdout", m.out, Inner<OutputState>{});
   visit.optional("stderr", m.err, Inner<OutputState>{});
+  visit.optional("terminal", m.terminal, Inner<TerminalSize>{});
 }
 
 template <Is<WaitArgs> Fields>
@@ -269,6 +264,7 @@ void fields(auto& visit, Fields& m) {
 }
 
 WIRE_FIELDS(Collected)
+WIRE_FIELDS(TerminalSize)
 WIRE_FIELDS(OutputState)
 WIRE_FIELDS(ProcessState)
 WIRE_FIELDS(AttachedOutput)

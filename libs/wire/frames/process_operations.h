@@ -22,6 +22,7 @@ inline constexpr std::int64_t kGraceMsMax = 2'147'483'647;
 inline constexpr std::int64_t kCollectBytesMax = 64 << 20;
 inline constexpr std::int64_t kReadBytesMax = 16 << 20;
 inline constexpr std::int64_t kProcessPageMax = 256;
+inline constexpr std::int64_t kTerminalSideMax = 65'535;
 
 // Sets a variable, or removes it.
 using EnvironmentChange = std::pair<std::string, std::optional<std::string>>;
@@ -60,6 +61,11 @@ struct Collected {
 };
 using OutputMode = std::variant<OutputDiscarded, Pipe, Collected>;
 
+struct TerminalSize {
+  std::int64_t rows = 24, columns = 80;
+  bool operator==(const TerminalSize&) const = default;
+};
+
 struct SpawnArgs {
   static constexpr std::string_view kOp = "process.spawn";
   struct Ok {
@@ -73,6 +79,7 @@ struct SpawnArgs {
   std::int64_t grace_ms = 0;
   StdinMode in = StdinIgnored{};
   OutputMode out = OutputDiscarded{}, err = OutputDiscarded{};
+  std::optional<TerminalSize> terminal = std::nullopt;
   bool operator==(const SpawnArgs&) const = default;
 };
 
@@ -107,6 +114,7 @@ struct ProcessState {
   std::optional<std::string> signal = std::nullopt;
   bool settled = false, empty = false;
   std::optional<OutputState> out = std::nullopt, err = std::nullopt;
+  std::optional<TerminalSize> terminal = std::nullopt;
   bool operator==(const ProcessState&) const = default;
 };
 
