@@ -23,6 +23,11 @@ bool is_withheld(std::string_view name) {
   return false;
 }
 
+Environment with_terminal(Environment of_user) {
+  of_user["TERM"] = "xterm-256color";
+  return of_user;
+}
+
 Environment environment_for(const Environment& of_user, const EnvironmentChanges& changes) {
   Environment environment;
   for (const auto& [name, value] : of_user)

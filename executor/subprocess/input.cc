@@ -30,6 +30,7 @@ std::int64_t ProcessInput::may_reach() const {
 }
 
 ProcessResult<base::Done> ProcessInput::put(std::int64_t offset, std::string_view bytes) {
+  if (failure_) return *failure_;
   const std::int64_t end = offset + static_cast<std::int64_t>(bytes.size());
   if (offset < 0 || offset > arrived_)
     return ProcessFailure(ProcessFault::kInvalid, "a part of stdin is missing before this one");
@@ -45,6 +46,7 @@ ProcessResult<base::Done> ProcessInput::put(std::int64_t offset, std::string_vie
 }
 
 ProcessResult<base::Done> ProcessInput::end_at(std::int64_t offset) {
+  if (failure_) return *failure_;
   if (offset != arrived_)
     return ProcessFailure(ProcessFault::kInvalid, "stdin does not end where it was said to");
   ended_ = true;
@@ -56,6 +58,13 @@ void ProcessInput::put_all(std::string bytes) {
   arrived_ += static_cast<std::int64_t>(bytes.size());
   waiting_ += bytes;
   ended_ = true;
+  changed_.notify_all();
+}
+
+void ProcessInput::fail(ProcessFailure why) {
+  failure_ = std::move(why);
+  ended_ = unread_ = true;
+  waiting_.clear();
   changed_.notify_all();
 }
 

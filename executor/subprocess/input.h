@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ class ProcessInput {
   // The stream ends after `offset` bytes, which have all arrived; may be repeated.
   ProcessResult<base::Done> end_at(std::int64_t offset);
   void put_all(std::string bytes);  // All there will be, of any size.
+  // Nothing is taken any more, and that is the answer to whatever comes.
+  void fail(ProcessFailure why);
 
   std::int64_t arrived() const { return arrived_; }
   std::int64_t may_reach() const;  // The offset up to which the peer may send.
@@ -40,6 +43,7 @@ class ProcessInput {
   std::string waiting_;
   std::int64_t arrived_ = 0, written_ = 0;
   bool ended_ = false, unread_ = false;
+  std::optional<ProcessFailure> failure_;
   aio::Condition changed_;
 };
 

@@ -44,7 +44,28 @@ ProcessResult<base::Done> check_output(const OutputMode& mode) {
   return base::Done{};
 }
 
+ProcessResult<base::Done> check_terminal(const SpawnRequest& request) {
+  if (!request.terminal) return base::Done{};
+  CHECK_OK(check(*request.terminal));
+  if (std::holds_alternative<Data>(request.stdin_mode))
+    return invalid("what is typed into a terminal has no end; pipe it");
+  if (!std::holds_alternative<Ignored>(request.stderr_mode))
+    return invalid("a terminal shows errors as it shows all output; discard stderr");
+  const auto* collect = std::get_if<Collect>(&request.stdout_mode);
+  if (!collect || collect->spill_bytes_max)
+    return invalid("the output of a terminal is collected, without a spill");
+  if (collect->bytes_max > kScrollbackBytesMax)
+    return invalid("a terminal keeps at most 4 MiB of its output");
+  return base::Done{};
+}
+
 }  // namespace
+
+ProcessResult<base::Done> check(const TerminalSize& size) {
+  if (size.rows < 1 || size.columns < 1)
+    return invalid("a terminal has 1 to 65535 rows and as many columns");
+  return base::Done{};
+}
 
 ProcessResult<base::Done> check(const EnvironmentChanges& changes) {
   if (changes.size() > kVariablesMax) return invalid("too many variables");
@@ -68,7 +89,8 @@ ProcessResult<base::Done> check(const SpawnRequest& request) {
   const auto* data = std::get_if<Data>(&request.stdin_mode);
   if (data && data->bytes.size() > kDataBytesMax) return invalid("too much data for stdin");
   CHECK_OK(check_output(request.stdout_mode));
-  return check_output(request.stderr_mode);
+  CHECK_OK(check_output(request.stderr_mode));
+  return check_terminal(request);
 }
 
 }  // namespace executor

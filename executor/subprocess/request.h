@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "executor/process/spawn.h"
 #include "executor/subprocess/failure.h"
 #include "libs/base/clock.h"
 
@@ -22,6 +23,7 @@ inline constexpr std::size_t kPathBytesMax = 4096;
 inline constexpr std::int64_t kGraceMsMax = 2'147'483'647;
 inline constexpr std::int64_t kCollectBytesMax = 64 << 20;
 inline constexpr std::size_t kDataBytesMax = 16u << 20;
+inline constexpr std::int64_t kScrollbackBytesMax = 4 << 20;
 
 struct Ignored {  // stdin reads the end at once; output goes nowhere.
   bool operator==(const Ignored&) const = default;
@@ -52,10 +54,14 @@ struct SpawnRequest {
   InputMode stdin_mode = Ignored{};
   OutputMode stdout_mode = Ignored{}, stderr_mode = Ignored{};
   std::int64_t grace_ms = 0;
+  // It gets a terminal of that size: stdin is what is typed (or nothing), stdout what is shown, of
+  // which the last bytes are collected, and stderr is ignored.
+  std::optional<TerminalSize> terminal = std::nullopt;
 };
 
 // kInvalid says what is wrong with it, before anything is done.
 ProcessResult<base::Done> check(const SpawnRequest& request);
 ProcessResult<base::Done> check(const EnvironmentChanges& changes);
+ProcessResult<base::Done> check(const TerminalSize& size);
 
 }  // namespace executor

@@ -13,6 +13,9 @@ namespace {
 constexpr std::string_view kLost = "the process went with its incarnation";
 constexpr std::string_view kForgotten = "the process was forgotten";
 
+// How soon it is seen that a shell in a terminal has nobody left to wait for.
+constexpr base::Milliseconds kLookAgainFirst{10}, kLookAgainLast{500};
+
 base::Moment now() { return base::SystemClock().now(); }
 
 ProcessFailure spawn_failure(const LaunchFailure& launch, const SpawnRequest& request) {
@@ -39,7 +42,8 @@ std::vector<pid_t> only_group(std::vector<pid_t> pids, pid_t leader) {
 }  // namespace
 
 Subprocess::Subprocess(aio::Executor executor, SpawnRequest request, Origin origin,
-                       Contained contained, std::shared_ptr<SpillFolder> spills)
+                       Contained contained, std::shared_ptr<const Terminal> terminal,
+                       std::shared_ptr<SpillFolder> spills)
     : executor_(executor),
       request_(std::move(request)),
       origin_(std::move(origin)),
@@ -47,6 +51,7 @@ Subprocess::Subprocess(aio::Executor executor, SpawnRequest request, Origin orig
       report_(std::move(contained.ends.report)),
       out_(open(std::move(contained.ends.stdout_end), request_.stdout_mode, spills)),
       errors_(open(std::move(contained.ends.stderr_end), request_.stderr_mode, spills)),
+      terminal_(std::move(terminal)),
       changed_(executor),
       tasks_(executor) {
   if (contained.ends.stdin_end)
@@ -75,6 +80,7 @@ void Subprocess::drop() {
   tasks_.cancel();
   if (!empty_) static_cast<void>(tree_->kill());
   dropped_ = true;
+  close_terminal(kForgotten);
   fail_outputs(ProcessFailure(ProcessFault::kNotFound, kForgotten));
   changed_.notify_all();
 }
@@ -104,6 +110,7 @@ aio::Task<> Subprocess::follow(std::shared_ptr<Subprocess> self) {
     co_return;
   } else {
     self->unproven_ = ProcessFailure(ProcessFault::kTerminateFailed, emptied.error().message);
+    self->close_terminal("the command in the terminal is not known about any more");
   }
   self->changed_.notify_all();
 }
@@ -116,6 +123,11 @@ void Subprocess::hear_begun(pid_t pid) {
 void Subprocess::hear_exited(const Exit& exit) {
   exit_ = exit;
   tasks_.spawn(settle(shared_from_this()));
+  if (terminal_) {
+    // The session of the terminal is over: whoever is left is swept.
+    close_terminal("the command in the terminal has ended");
+    terminate(base::Milliseconds(request_.grace_ms));
+  }
   changed_.notify_all();
 }
 
@@ -195,6 +207,7 @@ SubprocessState Subprocess::state() const {
   if (out_) state.out = out_->state();
   if (errors_) state.errors = errors_->state();
   if (input_) state.input_arrived = input_->arrived();
+  state.terminal = request_.terminal;
   return state;
 }
 
@@ -224,6 +237,8 @@ ProcessResult<int> Subprocess::signal(int number, Reach reach) {
 
 void Subprocess::terminate(base::Milliseconds grace) {
   if (empty_) return;
+  ending_ = true;
+  if (terminal_) refuse_input("the terminal is being ended");
   const base::Moment kill_at = failed_to_end_ ? now() : now() + grace;
   const bool under_way = kill_at_.has_value();
   kill_at_ = under_way ? std::min(*kill_at_, kill_at) : kill_at;
@@ -232,10 +247,19 @@ void Subprocess::terminate(base::Milliseconds grace) {
 }
 
 aio::Task<> Subprocess::escalate(std::shared_ptr<Subprocess> self, bool kindly) {
-  // Whom it does not reach, and who does not mind it, is killed later.
-  if (kindly) static_cast<void>(self->signal(SIGTERM, Reach::kTree));
-  while (!self->empty_ && now() < *self->kill_at_)
-    co_await aio::race(self->changed_.wait(), aio::sleep_until(*self->kill_at_));
+  // Whom this does not reach, and who does not mind it, is killed later.
+  if (kindly) {
+    static_cast<void>(self->signal(SIGTERM, Reach::kTree));
+    static_cast<void>(self->signal(SIGCONT, Reach::kTree));  // Who is stopped hears it then.
+  }
+  bool hangs_up = kindly && self->terminal_;
+  for (auto pause = kLookAgainFirst; !self->empty_ && now() < *self->kill_at_;) {
+    if (hangs_up) hangs_up = !self->hang_up_lonely_shell();
+    const base::Moment until =
+        hangs_up ? std::min(*self->kill_at_, now() + pause) : *self->kill_at_;
+    pause = std::min(2 * pause, kLookAgainLast);
+    co_await aio::race(self->changed_.wait(), aio::sleep_until(until));
+  }
   if (!self->empty_) static_cast<void>(self->tree_->kill());
   const base::Moment dead_by = now() + self->origin_.killed_within;
   while (!self->empty_ && !self->unproven_ && now() < dead_by)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "executor/confine/permission.h"
@@ -11,6 +12,9 @@
 #include "executor/subprocess/input.h"
 #include "executor/subprocess/output.h"
 #include "executor/subprocess/request.h"
+#include "executor/terminal/ends.h"
+#include "executor/terminal/foreground.h"
+#include "libs/aio/background.h"
 #include "libs/aio/loop.h"
 #include "libs/aio/task.h"
 #include "libs/base/clock.h"
@@ -31,6 +35,7 @@ struct SubprocessState {
   bool settled = false, empty = false;
   std::optional<OutputState> out = std::nullopt, errors = std::nullopt;
   std::int64_t input_arrived = 0;
+  std::optional<TerminalSize> terminal = std::nullopt;
 };
 
 enum class Reach { kCommand, kGroup, kTree };
@@ -46,7 +51,7 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   };
 
   Subprocess(aio::Executor executor, SpawnRequest request, Origin origin, Contained contained,
-             std::shared_ptr<SpillFolder> spills);
+             std::shared_ptr<const Terminal> terminal, std::shared_ptr<SpillFolder> spills);
   void start();  // Once, when a shared_ptr holds it.
   // Nobody will ask for it any more: what it holds goes, and what still lives is killed.
   void drop();
@@ -83,6 +88,15 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   // Its incarnation is over. It is killed, and is of no use to anybody.
   void lose();
 
+  // Its terminal. kInvalid: it has none; kConflict: the command has ended, or is being ended.
+  ProcessResult<base::Done> resize(TerminalSize size);
+  // Nothing when no process group is in the foreground.
+  aio::Task<ProcessResult<std::optional<Foreground>>> foreground(aio::Background& background);
+  // To the process group in the foreground, which is returned. kInvalid: not one of SIGINT,
+  // SIGQUIT, SIGTSTP, SIGTERM, SIGHUP and SIGKILL; kConflict: nobody is in the foreground, or it is
+  // the command itself, and is not killed so; kDenied: they belong to another user.
+  ProcessResult<pid_t> signal_foreground(int number);
+
  private:
   static aio::Task<> learn_how_it_began(std::shared_ptr<Subprocess> self,
                                         std::shared_ptr<aio::Stream> report);
@@ -94,6 +108,10 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   std::shared_ptr<ProcessOutput> open(base::Fd end, const OutputMode& mode,
                                       const std::shared_ptr<SpillFolder>& spills);
   void fail_outputs(const ProcessFailure& why);
+  ProcessResult<base::Done> has_terminal() const;
+  void refuse_input(std::string_view why);
+  void close_terminal(std::string_view why);
+  bool hang_up_lonely_shell();
   std::optional<ProcessFailure> obstacle(Milestone milestone) const;
   bool reached(Milestone milestone) const;
 
@@ -104,12 +122,13 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   base::Fd report_;
   std::shared_ptr<ProcessInput> input_;
   std::shared_ptr<ProcessOutput> out_, errors_;
+  std::shared_ptr<const Terminal> terminal_;  // Until the command has ended.
 
   pid_t pid_ = -1;
   bool launched_ = false;  // The report has come, whatever it says.
   std::optional<ProcessFailure> failure_;
   std::optional<Exit> exit_;
-  bool settled_ = false, empty_ = false, lost_ = false, dropped_ = false;
+  bool settled_ = false, empty_ = false, lost_ = false, dropped_ = false, ending_ = false;
   std::optional<ProcessFailure> unproven_;
   std::optional<base::Moment> kill_at_;  // While it escalates.
   bool failed_to_end_ = false;

@@ -16,6 +16,7 @@
 #include "executor/confine/landlock.h"
 #include "executor/subprocess/testing/child.h"
 #include "executor/subprocess/testing/site.h"
+#include "executor/subprocess/testing/typist.h"
 #include "libs/base/testing/eventually.h"
 
 namespace executor {
@@ -647,8 +648,9 @@ aio::Task<> an_end_before_the_begin_wins(Site& site) {
 TEST_F(ConfinedSubprocess, AnEndBeforeTheBeginWins) { tell_both(an_end_before_the_begin_wins); }
 
 aio::Task<> an_end_right_after_the_begin_wins(Site& site) {
-  for (int time = 0; time < 10; ++time) {
-    const auto request = site.request({"sleep", "1000"});
+  for (int time = 0; time < 20; ++time) {
+    const std::vector<std::string> argv = {"sleep", "1000"};
+    const auto request = time % 2 == 0 ? site.request(argv) : testing::in_terminal(site, argv);
     std::optional<ProcessResult<std::shared_ptr<Subprocess>>> spawned;
     aio::TaskGroup tasks(site.loop.executor());
     tasks.spawn(keep_spawn(site, request, spawned));
@@ -661,7 +663,7 @@ aio::Task<> an_end_right_after_the_begin_wins(Site& site) {
   }
   EXPECT_EQ(site.left(), 0u);
 }
-// covers: T5
+// covers: T5 Y1
 TEST(Subprocess, AnEndWhileItBeginsLeavesNothing) { tell_both(an_end_right_after_the_begin_wins); }
 
 }  // namespace

@@ -78,7 +78,9 @@ void Subprocesses::note_what_is_over() {
 Launch Subprocesses::launch_for(const SpawnRequest& request) const {
   Launch launch;
   launch.argv = request.argv;
-  launch.env = environment_for(site_.environment, request.env);
+  launch.env = environment_for(
+      request.terminal ? with_terminal(site_.environment) : site_.environment, request.env);
+  launch.terminal = request.terminal;
   launch.cwd = request.cwd;
   launch.user = site_.user;
   launch.keep_stdin = !std::holds_alternative<Ignored>(request.stdin_mode);
@@ -104,10 +106,17 @@ ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::begin(
   launch.confinement = std::move(confinement);
   auto contained = site_.containments.begin(std::move(launch));
   if (!contained) return busy(contained.error().message);
+  std::shared_ptr<const Terminal> terminal;
+  if (request.terminal) {
+    auto held =
+        hold_terminal(contained->ends, !std::holds_alternative<Ignored>(request.stdin_mode));
+    if (!held) return busy(held.error().message);
+    terminal = *std::move(held);
+  }
   auto process = std::make_shared<Subprocess>(
       site_.executor, std::move(request),
       Subprocess::Origin{caller.session, caller.permission.mode, site_.limits.killed_within},
-      *std::move(contained), site_.spills);
+      *std::move(contained), std::move(terminal), site_.spills);
   process->start();
   known_.emplace(process->request().id, Known{process, std::nullopt});
   return process;
