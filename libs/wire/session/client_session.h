@@ -33,7 +33,7 @@ struct ClientSettings {
 
 // What is asked for. Streams of its own: an upload, a download, and further ones by their way.
 struct Call {
-  std::string op;
+  std::string op = {};
   base::Json args = base::Json::object();
   bool mutating = false;
   bool up = false, down = false;

@@ -1,0 +1,59 @@
+#include "libs/wire/client/redial.h"
+
+#include <algorithm>
+
+namespace wire {
+namespace {
+
+GiveUp give_up(FailureCode code, const Close& close) {
+  return GiveUp{failure(code, close.message.empty() ? "the server closed the link: " +
+                                                          std::string(to_word(close.reason))
+                                                    : close.message)};
+}
+
+base::Milliseconds as_asked(const Close& close, base::Milliseconds otherwise) {
+  if (!close.retry_after_ms) return otherwise;
+  return std::clamp(base::Milliseconds(*close.retry_after_ms), kRedialFirst, kBusyMost);
+}
+
+}  // namespace
+
+base::Milliseconds redial_after(const Redialling& so_far) {
+  constexpr int kDoublingsMax = 6;  // Beyond kRedialMost.
+  const auto whole =
+      std::min(kRedialFirst * (1 << std::clamp(so_far.tries, 0, kDoublingsMax)), kRedialMost);
+  const auto half = static_cast<double>(whole.count()) / 2;
+  return base::Milliseconds(static_cast<std::int64_t>(half + half * so_far.chance));
+}
+
+AfterLink after_close(const Close& close, const Redialling& so_far) {
+  const auto usual = redial_after(so_far);
+  switch (close.reason) {
+    case CloseReason::kEnd:
+      return give_up(FailureCode::kCancelled, close);
+    case CloseReason::kReplaced:
+      return give_up(FailureCode::kConflict, close);
+    case CloseReason::kVersion:
+      return give_up(FailureCode::kUnsupported, close);
+    case CloseReason::kProtocol:
+      return give_up(FailureCode::kInternal, close);
+    case CloseReason::kDenied:  // Another credential may do, and each link gets a new one.
+      if (so_far.denied) return give_up(FailureCode::kDenied, close);
+      return Redial{usual};
+    case CloseReason::kBusy:
+      return Redial{as_asked(close, usual)};
+    case CloseReason::kQuiesce:  // Who has nothing there yet has nothing to wait for.
+      if (!so_far.welcomed) return give_up(FailureCode::kUnavailable, close);
+      return Redial{as_asked(close, std::max(usual, kQuiescedFor))};
+    case CloseReason::kExpired:
+    case CloseReason::kShutdown:
+    case CloseReason::kLost:
+    case CloseReason::kSilent:
+    case CloseReason::kImpostor:
+    case CloseReason::kOther:
+      return Redial{usual};
+  }
+  return Redial{usual};
+}
+
+}  // namespace wire

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <variant>
+
+#include "libs/base/clock.h"
+#include "libs/wire/frames/message.h"
+
+// What a client does once a link is gone: docs/protocol.md, "Closing". Pure.
+namespace wire {
+
+inline constexpr base::Milliseconds kRedialFirst{50}, kRedialMost{3'000};
+inline constexpr base::Milliseconds kQuiescedFor{1'000};  // Less is not worth a dial.
+inline constexpr base::Milliseconds kBusyMost{60'000};    // Of what a server may ask for.
+inline constexpr base::Milliseconds kSteady{1'000};       // A link that held so long counts.
+
+struct Redialling {
+  int tries = 0;          // In a row, since a link held.
+  bool welcomed = false;  // Once.
+  bool denied = false;    // The last link was, too.
+  double chance = 0;      // In [0, 1): who was cut off together need not come back together.
+};
+
+struct Redial {
+  base::Milliseconds after{};
+  bool operator==(const Redial&) const = default;
+};
+struct GiveUp {
+  Failure why;
+  bool operator==(const GiveUp&) const = default;
+};
+using AfterLink = std::variant<Redial, GiveUp>;
+
+// Each try waits twice as long as the one before, and between half of that and all of it.
+base::Milliseconds redial_after(const Redialling& so_far);
+AfterLink after_close(const Close& close, const Redialling& so_far);
+
+}  // namespace wire
