@@ -50,11 +50,20 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
+// A frame as it came, for who carries it on: what it says is not looked into, and a type of a later
+// version is carried too.
+struct FrameBytes {
+  std::uint8_t type = 0;
+  std::string_view bytes;  // All of it, its length included.
+};
+
 // With its length. A frame beyond the bounds is a bug of whoever made it.
 std::string encode(const Frame& frame);
 // The message of a WebSocket. Nothing: a frame of a later version, to be skipped. kInvalid: no
 // frame, or one beyond the bounds.
 base::Result<std::optional<Frame>> decode(std::string_view bytes);
+// The same, not copied.
+base::Result<FrameBytes> look_at(std::string_view bytes);
 
 // Frames that follow each other on a byte stream. Holds at most one that is not complete, and what
 // was added behind it.
@@ -64,9 +73,13 @@ class FrameReader {
   // The next one that is complete; nothing when more bytes are needed. After an error the stream
   // has no frames any more.
   base::Result<std::optional<Frame>> next();
+  // The same, not copied: good until something is done with this reader.
+  base::Result<std::optional<FrameBytes>> next_bytes();
   std::size_t held() const { return held_.size() - taken_; }
 
  private:
+  base::Result<std::optional<std::string_view>> next_whole();
+
   std::string held_;
   std::size_t taken_ = 0;
 };

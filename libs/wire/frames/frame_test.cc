@@ -62,6 +62,28 @@ TEST(Vectors, OfLaterTypesAreSkipped) {
   }
 }
 
+TEST(Vectors, AreCarriedAsTheyCame) {
+  for (const char* kind : {"frames", "skipped"}) {
+    for (const base::Json& one : part(kind)) {
+      const std::string bytes = bytes_at(one, "bytes");
+      const auto seen = look_at(bytes);
+      ASSERT_TRUE(seen) << one["name"];
+      EXPECT_EQ(seen->bytes, bytes) << one["name"];
+      EXPECT_EQ(seen->type, static_cast<std::uint8_t>(bytes[kLengthBytes])) << one["name"];
+      FrameReader reader;
+      reader.add(bytes + bytes);
+      for (int count = 0; count < 2; ++count) {
+        const auto next = reader.next_bytes();
+        ASSERT_TRUE(next && *next) << one["name"];
+        EXPECT_EQ((*next)->bytes, bytes) << one["name"];
+        EXPECT_EQ((*next)->type, seen->type) << one["name"];
+      }
+    }
+  }
+  EXPECT_FALSE(look_at(""));
+  EXPECT_FALSE(look_at(encode(to_frame(Ping{})) + "more"));
+}
+
 TEST(Vectors, ThatBreakARuleAreRefused) {
   for (const base::Json& one : part("refused")) {
     auto frame = decode(bytes_at(one, "bytes"));
