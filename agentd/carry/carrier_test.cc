@@ -1,0 +1,470 @@
+#include "agentd/carry/carrier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agentd/testing/site.h"
+#include "libs/aio/testing/run.h"
+#include "libs/base/crypto.h"
+
+namespace agentd {
+namespace {
+
+using namespace std::chrono_literals;
+using agentd::testing::eventually;
+using agentd::testing::Harness;
+using agentd::testing::pattern;
+using agentd::testing::Site;
+using ::testing::HasSubstr;
+
+wire::Call echo(const std::string& text) { return {.op = "echo", .args = {{"text", text}}}; }
+wire::Call add(int count) { return {.op = "add", .args = {{"count", count}}, .mutating = true}; }
+
+void ask(Harness& harness, wire::Call call) {
+  EXPECT_TRUE(harness.session.ask(std::move(call)));
+  harness.wake();
+}
+
+std::string message(const Harness& harness) {
+  const auto closed = harness.all<wire::Closed>();
+  return closed.empty() ? "it has not ended" : closed.back().close.message;
+}
+
+std::string jwt(base::WallTime end) {
+  const base::Json claims = {{"exp", end.time_since_epoch().count() / 1'000}};
+  return "e30." + base::to_base64url(base::to_text(claims)) + ".c2ln";
+}
+
+aio::Task<> ask_and_be_answered(Site& site) {
+  Harness& harness = site.harness();
+  ask(harness, echo("hello"));
+  ask(harness, add(3));
+  site.link(harness, jwt(site.clock.wall() + 10min));
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness, 2));
+  EXPECT_EQ(site.executor.added, 3);
+  EXPECT_EQ(site.ways.last_sandbox, (wire::SandboxName{"team-a", "box"}));
+  const auto welcome = harness.all<wire::Welcomed>().at(0).welcome;
+  EXPECT_EQ(welcome.uid, "uid-1");
+  EXPECT_EQ(welcome.cwd, "/work");
+  EXPECT_EQ(welcome.features, std::vector<std::string>{"files"});
+  EXPECT_GT(welcome.expires_ms, 9 * 60'000) << "the harness's own token, not agentd's";
+  EXPECT_LE(welcome.expires_ms, 10 * 60'000);
+  EXPECT_EQ(site.metric("sandfleet_agentd_links"), "1");
+  EXPECT_EQ(site.metric(R"(sandfleet_agentd_dials_total{attempt="first",result="welcome"})"), "1");
+}
+TEST(Carriers, CarryWhatIsAskedAndAnswered) { aio::testing::tell(ask_and_be_answered); }
+
+aio::Task<> end_the_session(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 1; }));
+  harness.session.finish();
+  harness.wake();
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 0; }));
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
+  EXPECT_EQ(site.metric("sandfleet_agentd_links"), "0");
+}
+TEST(Carriers, EndASessionWhenTheHarnessDoes) { aio::testing::tell(end_the_session); }
+
+aio::Task<> hang_up(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  harness.stream->close();
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  EXPECT_EQ(site.executor.host.sessions(), 1u) << "its lease runs";
+  ask(harness, echo("again"));
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  EXPECT_TRUE(harness.all<wire::Welcomed>().back().welcome.resumed);
+}
+TEST(Carriers, LeaveASessionToItsLeaseWhenTheHarnessIsGone) { aio::testing::tell(hang_up); }
+
+// --- Cuts.
+
+struct Downloaded {
+  std::int64_t bytes = 0;
+  bool exact = true, ended = false;
+};
+void take_all(Harness& harness, std::uint32_t stream, Downloaded& so_far) {
+  while (const auto piece = harness.session.take(stream)) {
+    so_far.exact &= piece->bytes == pattern(so_far.bytes, piece->bytes.size());
+    so_far.bytes += static_cast<std::int64_t>(piece->bytes.size());
+    so_far.ended |= piece->end;
+  }
+  harness.wake();
+}
+
+aio::Task<> cut_again_and_again(Site& site, int& cuts) {
+  for (;;) {
+    co_await aio::sleep_for(200ms);
+    if (site.executor.links() == 0) continue;
+    site.executor.cut();
+    ++cuts;
+  }
+}
+aio::Task<> download_with_cuts(Site& site) {
+  constexpr std::int64_t kBytes = 6 << 20;
+  Harness& harness = site.harness();
+  site.link(harness);
+  const auto stream =
+      harness.session.ask({.op = "pattern", .args = {{"bytes", kBytes}}, .down = true});
+  int cuts = 0, asked = 0;
+  aio::TaskGroup beside(site.loop.executor());
+  beside.spawn(cut_again_and_again(site, cuts));
+  Downloaded got;
+  while (!got.ended) {
+    if (asked < 40 && harness.session.waiting() < 8 && harness.session.ask(add(1))) ++asked;
+    const std::size_t heard = harness.events.size();
+    take_all(harness, *stream, got);
+    if (harness.events.size() == heard) co_await aio::sleep_for(1ms);
+  }
+  EXPECT_TRUE(got.exact);
+  EXPECT_EQ(got.bytes, kBytes);
+  EXPECT_TRUE(co_await eventually([&] { return harness.session.waiting() == 0; }));
+  EXPECT_EQ(site.executor.added, asked) << "each of those acted once";
+  EXPECT_GE(cuts, 3);
+  EXPECT_EQ(harness.left(), "") << "the harness's own link was never cut";
+  EXPECT_GE(harness.all<wire::Welcomed>().size(), 3u);
+}
+TEST(Carriers, GoOnToTheByteWhenTheExecutorsLinkIsCut) { aio::testing::tell(download_with_cuts); }
+
+aio::Task<> lose_the_incarnation(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.executor.resumed({"uid-1", 3, 5, 8});
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness, 2));
+  const auto welcome = harness.all<wire::Welcomed>().back().welcome;
+  EXPECT_FALSE(welcome.resumed);
+  EXPECT_EQ(welcome.why, wire::NotResumed::kLost);
+  EXPECT_EQ(welcome.incarnation, 5);
+  EXPECT_EQ(site.ways.asked, 2) << "the old way's token is of another run";
+  EXPECT_EQ(harness.left(), "");
+}
+TEST(Carriers, TellTheHarnessThatItsSessionWasLost) { aio::testing::tell(lose_the_incarnation); }
+
+aio::Task<> take_over(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  const auto older = harness.stream;
+  site.executor.cut();  // So that the older one dials anew just now.
+  ask(harness, echo("from the newer link"));
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  EXPECT_TRUE(harness.all<wire::Welcomed>().back().welcome.resumed);
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 1; }));
+  EXPECT_FALSE(older->open());
+  EXPECT_EQ(site.metric(R"(sandfleet_agentd_closes_total{reason="replaced"})"), "1");
+}
+TEST(Carriers, LetTheNewestLinkHaveItsSession) { aio::testing::tell(take_over); }
+
+// --- Standing still.
+
+aio::Task<> pause_and_run_again(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.executor.quiesce();
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  site.directory.tell(Standing::kPaused);
+  site.executor.resumed({"uid-1", 3, 4, 8});
+  site.directory.tell(Standing::kRunning);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness, 2));
+  EXPECT_TRUE(harness.all<wire::Welcomed>().back().welcome.resumed);
+  EXPECT_EQ(site.ways.asked, 2) << "asking may wake what is to sleep";
+  EXPECT_EQ(harness.left(), "");
+}
+TEST(Carriers, RestWhileTheSandboxIsPaused) { aio::testing::tell(pause_and_run_again); }
+
+Answer still_paused() { return NoWay{Refusal::kPaused, "team-a/box is paused"}; }
+
+aio::Task<> want_something_while_paused(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.executor.quiesce();
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  site.directory.tell(Standing::kPaused);
+  site.ways.answer = [&]() -> Answer {  // It is woken by the question, which takes a while.
+    if (site.ways.asked == 2) return NoWay{Refusal::kNotReady, "it is on its way", 50ms};
+    site.executor.resumed({"uid-1", 3, 4, 8});
+    return site.executor.way();
+  };
+  ask(harness, echo("wake up"));
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  EXPECT_EQ(site.ways.asked, 3);
+}
+TEST(Carriers, AskForAPausedSandboxWhenTheHarnessWantsSomething) {
+  aio::testing::tell(want_something_while_paused);
+}
+
+aio::Task<> want_in_vain(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.executor.quiesce();
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  site.directory.tell(Standing::kPaused);
+  site.ways.answer = still_paused;
+  ask(harness, echo("wake up"));
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  EXPECT_EQ(harness.left(), "quiesce");
+  EXPECT_THAT(message(harness), HasSubstr("sandfleet resume team-a/box"));
+}
+TEST(Carriers, SayHowToResumeWhatNobodyWakes) { aio::testing::tell(want_in_vain); }
+
+// --- Who is not let in.
+
+// What a harness hears that says `bytes` first.
+aio::Task<wire::Close> answer_to(Site& site, std::string bytes) {
+  const auto stream = site.connect();
+  EXPECT_TRUE(co_await stream->write(bytes));
+  wire::FrameReader reader;
+  char piece[4096];
+  for (;;) {
+    const auto got = co_await stream->read(piece, sizeof piece);
+    if (!got || *got == 0) co_return wire::Close{wire::CloseReason::kOther, "it just hung up"};
+    reader.add({piece, *got});
+    auto frame = reader.next();
+    if (!frame || !*frame) continue;
+    const auto said = wire::to_message(**std::move(frame));
+    const auto* close = said ? std::get_if<wire::Close>(&*said) : nullptr;
+    co_return close ? *close : wire::Close{wire::CloseReason::kOther, "no close"};
+  }
+}
+std::string hello(wire::Hello hello) { return wire::encode(wire::to_frame(std::move(hello))); }
+
+aio::Task<> say_what_is_wrong(Site& site) {
+  const wire::SandboxName box{"team-a", "box"};
+  struct Case {
+    std::string bytes;
+    wire::CloseReason reason;
+    const char* message;
+  };
+  const Case cases[] = {
+      {hello({}), wire::CloseReason::kProtocol, "names no sandbox"},
+      {hello({.protocol = {2, 3}, .sandbox = box}), wire::CloseReason::kVersion, "version 1"},
+      {hello({.sandbox = box, .claims = "sf1.e30", .nonce = std::string(32, '0')}),
+       wire::CloseReason::kDenied, "a token that is shown"},
+      {wire::encode(wire::to_frame(wire::Ping{})), wire::CloseReason::kProtocol,
+       "did not begin with hello"},
+      {std::string("GET / HTTP/1.1\r\n\r\n"), wire::CloseReason::kProtocol, "too long"},
+      {hello({.sandbox = box}) + std::string("GET / HTTP/1.1\r\n\r\n"),
+       wire::CloseReason::kProtocol, "too long"},
+      {hello({.sandbox = box}) + hello({.sandbox = box}), wire::CloseReason::kProtocol,
+       "handshake where a session is open"},
+  };
+  site.ways.answer = [] { return NoWay{Refusal::kNotReady, "later"}; };
+  for (const Case& one : cases) {
+    const wire::Close close = co_await answer_to(site, one.bytes);
+    EXPECT_EQ(close.reason, one.reason) << one.message << ", but " << close.message;
+    EXPECT_THAT(close.message, HasSubstr(one.message));
+  }
+  EXPECT_EQ(site.executor.dialled, 0);
+}
+TEST(Carriers, SayWhatIsWrongWithAHarness) { aio::testing::tell(say_what_is_wrong); }
+
+aio::Task<> refuse(Site& site) {
+  const std::pair<NoWay, wire::CloseReason> cases[] = {
+      {{Refusal::kDenied, "may not"}, wire::CloseReason::kDenied},
+      {{Refusal::kPaused, "is paused"}, wire::CloseReason::kQuiesce},
+      {{Refusal::kNotReady, "is not ready"}, wire::CloseReason::kBusy},
+  };
+  for (const auto& [no_way, reason] : cases) {
+    site.ways.answer = [&no_way] { return no_way; };
+    const auto close =
+        co_await answer_to(site, hello({.sandbox = wire::SandboxName{"team-a", "box"}}));
+    EXPECT_EQ(close.reason, reason) << close.message;
+    EXPECT_THAT(close.message, HasSubstr(no_way.message));
+  }
+}
+TEST(Carriers, PassOnWhyThereIsNoWay) {
+  Site site({}, {.first_welcome = 300ms});
+  aio::testing::run(site.loop, refuse(site));
+}
+
+aio::Task<> meet_an_impostor(Site& site) {
+  // It speaks as an executor does, but is that of another sandbox.
+  auto& other = site.other.emplace(site.loop.executor(), wire::Identity{"uid-2", 1, 1, 1});
+  site.ways.answer = [&] {
+    Way way = site.executor.way();
+    way.url = other.way().url;
+    return way;
+  };
+  const auto close =
+      co_await answer_to(site, hello({.sandbox = wire::SandboxName{"team-a", "box"}}));
+  EXPECT_EQ(close.reason, wire::CloseReason::kDenied) << close.message;
+  EXPECT_EQ(other.host.sessions(), 0u);
+}
+TEST(Carriers, DoNotGetInWhereTheirTokenIsNotKnown) {
+  Site site({}, {.first_welcome = 300ms});
+  aio::testing::run(site.loop, meet_an_impostor(site));
+}
+
+// Takes any claims, and answers with a proof that it made up.
+aio::Task<> pretend(std::shared_ptr<aio::HttpExchange> exchange) {
+  auto socket = co_await aio::WebSocket::accept(
+      std::move(exchange),
+      {.subprotocol = "sandfleet.1", .message_bytes_max = wire::kFrameBytesMax});
+  if (!socket) co_return;
+  static_cast<void>(co_await (*socket)->read());
+  const wire::Challenge challenge{std::string(32, '0'), std::string(64, '0')};
+  static_cast<void>(co_await (*socket)->write(wire::encode(wire::to_frame(challenge))));
+  const auto answer = co_await (*socket)->read();
+  EXPECT_TRUE(answer && answer->find("impostor") != std::string::npos);
+}
+aio::Task<> meet_a_pretender(Site& site) {
+  aio::HttpServer pretender(site.loop.executor(), pretend);
+  const int port = *pretender.listen("127.0.0.1", 0);
+  site.ways.answer = [&] {
+    Way way = site.executor.way();
+    way.url = "http://127.0.0.1:" + std::to_string(port);
+    return way;
+  };
+  const auto close =
+      co_await answer_to(site, hello({.sandbox = wire::SandboxName{"team-a", "box"}}));
+  EXPECT_EQ(close.reason, wire::CloseReason::kBusy);
+  EXPECT_THAT(close.message, HasSubstr("has not its key"));
+  EXPECT_NE(site.metric(R"(sandfleet_agentd_dials_total{attempt="first",result="impostor"})"),
+            "none");
+}
+TEST(Carriers, ProveNothingToAnImpostor) {
+  Site site({}, {.first_welcome = 300ms});
+  aio::testing::run(site.loop, meet_a_pretender(site));
+}
+
+// --- Bounds.
+
+aio::Task<> flood(Site& site) {
+  std::vector<std::shared_ptr<aio::Stream>> silent;
+  for (int i = 0; i < 3'000; ++i) {
+    silent.push_back(site.connect());
+    if (i % 100 == 0) co_await aio::sleep_for(1ms);
+  }
+  EXPECT_LE(site.carriers->size(), 32u + 2 * 16);
+  Harness& harness = site.harness();
+  ask(harness, echo("let me in"));
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() < 32u + 2 * 16; }));
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 1; }))
+      << "they were waited for too long";
+}
+TEST(Carriers, OutliveThousandsThatSayNothing) {
+  Site site({.greeting_max = 16, .links_max = 32},
+            {.hello = 500ms, .hang_up = 100ms, .last_word = 200ms});
+  aio::testing::run(site.loop, flood(site));
+}
+
+aio::Task<> come_too_many(Site& site) {
+  Harness &first = site.harness(), &second = site.harness();
+  site.link(first);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(first));
+  site.link(second);
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(second));
+  EXPECT_EQ(second.left(), "busy");
+  EXPECT_EQ(second.all<wire::Closed>().at(0).close.retry_after_ms, 5'000);
+  EXPECT_EQ(site.metric(R"(sandfleet_agentd_closes_total{reason="busy"})"), "1");
+}
+TEST(Carriers, TellWhoIsOneTooManyToComeLater) {
+  Site site({.links_each_max = 1});
+  aio::testing::run(site.loop, come_too_many(site));
+}
+
+aio::Task<> stall(Site& site) {
+  Harness &stalled = site.harness(), &other = site.harness();
+  site.link(stalled);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(stalled));
+  stalled.stalls = true;
+  EXPECT_TRUE(stalled.session.ask(
+      {.op = "pattern", .args = {{"bytes", std::int64_t{1} << 30}}, .down = true}));
+  stalled.wake();
+  site.link(other);
+  for (std::size_t i = 1; i <= 50; ++i) {
+    ask(other, echo("not held up"));
+    EXPECT_TRUE(co_await Harness::heard<wire::Answered>(other, i));
+  }
+  const std::string carried =
+      site.metric(R"(sandfleet_agentd_bytes_total{direction="to_harness"})");
+  EXPECT_LT(std::stod(carried), 4e6) << "no more than was granted and fits in between";
+}
+TEST(Carriers, HoldNobodyUpForOneThatDoesNotRead) { aio::testing::tell(stall); }
+
+aio::Task<> say_nothing_more(Site& site) {
+  const auto close = co_await answer_to(site, "");
+  EXPECT_EQ(close.reason, wire::CloseReason::kDenied);
+  EXPECT_THAT(close.message, HasSubstr("too long to say hello"));
+}
+TEST(Carriers, WaitOnlySoLongForHello) {
+  Site site({}, {.hello = 50ms});
+  aio::testing::run(site.loop, say_nothing_more(site));
+}
+
+// --- Access.
+
+aio::Task<> lower_the_ceiling(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked >= 3; }));
+  EXPECT_TRUE(harness.all<wire::CredentialRenewed>().empty()) << "that is agentd's own affair";
+  site.ways.answer = [&] { return site.executor.way(wire::Ceiling::kReadOnly); };
+  EXPECT_TRUE(co_await Harness::heard<wire::CredentialRenewed>(harness));
+  EXPECT_EQ(harness.all<wire::CredentialRenewed>().at(0).renewed.ceiling, wire::Ceiling::kReadOnly);
+  EXPECT_EQ(site.executor.dialled, 1);
+  site.ways.answer = [] { return NoWay{Refusal::kUnavailable, "away"}; };
+  const int asked = site.ways.asked;
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked > asked + 1; }));
+  EXPECT_EQ(harness.left(), "") << "silence is no refusal";
+  site.ways.answer = [] { return NoWay{Refusal::kDenied, "may no longer"}; };
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  EXPECT_EQ(harness.left(), "expired");
+  EXPECT_THAT(message(harness), HasSubstr("may no longer"));
+}
+TEST(Carriers, AskAgainAndAgainWhetherAHarnessMay) {
+  Site site({}, {.ask_every = 100ms, .ask_after_silence = 50ms, .look = 20ms});
+  aio::testing::run(site.loop, lower_the_ceiling(site));
+}
+
+aio::Task<> bring_another_token(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness, "the first");
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  EXPECT_EQ(site.ways.last_token, "the first");
+  co_await eventually([&] { return site.executor.host.sessions() == 1; });
+  ask(harness, echo("once the link is open"));
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  const std::string second = jwt(site.clock.wall() + 10min);
+  harness.session.renew(std::optional<std::string>(second));
+  harness.wake();
+  EXPECT_TRUE(co_await Harness::heard<wire::CredentialRenewed>(harness));
+  EXPECT_EQ(site.ways.last_token, second);
+  const auto renewed = harness.all<wire::CredentialRenewed>().at(0).renewed;
+  EXPECT_GT(renewed.expires_ms, 9 * 60'000);
+  site.ways.answer = [] { return NoWay{Refusal::kUnavailable, "away"}; };
+  harness.session.renew(std::optional<std::string>("a third"));
+  harness.wake();
+  EXPECT_TRUE(co_await Harness::heard<wire::CredentialRenewed>(harness, 2));
+  EXPECT_EQ(site.ways.last_token, "a third");
+}
+TEST(Carriers, TakeTheNextTokenOfAHarness) { aio::testing::tell(bring_another_token); }
+
+// --- The end.
+
+aio::Task<> drain(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  co_await site.carriers->drain(5s);
+  EXPECT_EQ(site.carriers->size(), 0u);
+  EXPECT_EQ(harness.left(), "shutdown");
+  EXPECT_TRUE(harness.all<wire::Closed>().at(0).close.retry_after_ms);
+  EXPECT_EQ(site.executor.host.sessions(), 1u) << "the next agentd goes on with it";
+}
+TEST(Carriers, TellHarnessesToComeAgainAtTheEnd) { aio::testing::tell(drain); }
+
+}  // namespace
+}  // namespace agentd

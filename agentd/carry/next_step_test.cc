@@ -1,0 +1,199 @@
+#include "agentd/carry/next_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+namespace agentd {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::Close;
+using wire::CloseReason;
+
+// Long at work: the harness was let in, by a way that still holds.
+Situation at_work() {
+  return {.sandbox = {"team-a", "box"},
+          .standing = Standing::kRunning,
+          .welcomed = true,
+          .way_holds = true,
+          .jitter = 0,
+          .patience = 300s};
+}
+Situation at_first() {
+  Situation now = at_work();
+  now.welcomed = now.way_holds = false;
+  now.asked_now = true;
+  now.patience = 10s;
+  return now;
+}
+template <typename Change>
+Situation with(Situation now, Change change) {
+  change(now);
+  return now;
+}
+Situation paused() {
+  return with(at_work(), [](auto& now) { now.standing = Standing::kPaused; });
+}
+Situation wanted_while_paused() {
+  return with(paused(), [](auto& now) { now.demanded = true; });
+}
+Situation failed(Situation now, int times) {
+  now.failures = times;
+  return now;
+}
+Situation out_of_patience(Situation now) {
+  now.alone = now.patience;
+  return now;
+}
+Situation without_a_way(Situation now) {
+  now.way_holds = false;
+  return now;
+}
+Situation after_asking(Situation now) {
+  now.asked_now = true;
+  return now;
+}
+
+// What is to be done, in a word; a close with what its message must hold.
+struct Wanted {
+  Step step;
+  std::string message = {};
+};
+Wanted leave(CloseReason reason, std::string message = {},
+             std::optional<std::int64_t> retry_after_ms = {}) {
+  return {Leave{{.reason = reason, .retry_after_ms = retry_after_ms}}, std::move(message)};
+}
+
+struct Case {
+  const char* name;
+  Ending ending;
+  Situation now;
+  Wanted wanted;
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+const Case kCases[] = {
+    // No way in.
+    {"a name that cannot be", NoWay{Refusal::kInvalid, "no such name"}, at_first(),
+     leave(CloseReason::kProtocol, "no such name")},
+    {"never let in", NoWay{Refusal::kDenied, "may not"}, at_first(),
+     leave(CloseReason::kDenied, "may not")},
+    {"let in no longer", NoWay{Refusal::kDenied, "token ended"}, at_work(),
+     leave(CloseReason::kExpired, "token ended")},
+    {"there is none", NoWay{Refusal::kNotFound, "there is no Sandbox"}, at_first(),
+     leave(CloseReason::kDenied, "there is no Sandbox")},
+    {"gone meanwhile", NoWay{Refusal::kNotFound, "there is no Sandbox"}, at_work(),
+     leave(CloseReason::kDenied)},
+    {"ended", NoWay{Refusal::kEnded, "has ended"}, at_work(), leave(CloseReason::kDenied)},
+    {"paused at first: how to resume it is said", NoWay{Refusal::kPaused, "it is paused"},
+     at_first(), leave(CloseReason::kQuiesce, "`sandfleet resume team-a/box`", 5'000)},
+    {"paused while somebody wants something", NoWay{Refusal::kPaused, "it is paused"},
+     wanted_while_paused(), leave(CloseReason::kQuiesce, "sandfleet resume", 5'000)},
+    {"paused while nobody wants anything",
+     NoWay{Refusal::kPaused, "it is paused"},
+     paused(),
+     {Rest{}}},
+    {"not ready at first", NoWay{Refusal::kNotReady, "starts"}, at_first(), {Ask{250ms}}},
+    {"not ready for longer", NoWay{Refusal::kNotReady, "starts"}, failed(at_first(), 3), {Ask{2s}}},
+    {"told when to ask again", NoWay{Refusal::kRateLimited, "too fast", 7s}, at_first(), {Ask{7s}}},
+    {"not for ever", NoWay{Refusal::kNotReady, "it starts"}, out_of_patience(at_first()),
+     leave(CloseReason::kBusy, "team-a/box: it starts", 5'000)},
+    {"silence is no refusal: the way that holds is taken",
+     NoWay{Refusal::kUnavailable, "no answer"},
+     at_work(),
+     {Dial{250ms}}},
+    {"silence, and no way that holds",
+     NoWay{Refusal::kUnavailable, "no answer"},
+     without_a_way(at_work()),
+     {Ask{250ms}}},
+    {"silence for as long as a session lives", NoWay{Refusal::kUnavailable, "no answer"},
+     out_of_patience(without_a_way(at_work())), leave(CloseReason::kBusy, "no answer", 5'000)},
+
+    // No link.
+    {"cut: the same way once more", Broken{"reset"}, at_work(), {Dial{250ms}}},
+    {"cut, and the way has ended", Broken{"reset"}, without_a_way(at_work()), {Ask{250ms}}},
+    {"not reached: it may be elsewhere",
+     Unreachable{"refused"},
+     failed(at_work(), 1),
+     {Ask{500ms}}},
+    {"not reached at first", Unreachable{"refused"}, at_first(), {Ask{250ms}}},
+    {"not reached for as long as a session lives", Unreachable{"refused"},
+     out_of_patience(at_work()), leave(CloseReason::kBusy, "cannot be reached: refused", 5'000)},
+    {"cut when it paused", Broken{"reset"}, paused(), {Rest{}}},
+    {"cut when it paused, and wanted",
+     Broken{"reset"},
+     failed(wanted_while_paused(), 1),
+     {Ask{500ms}}},
+    {"cut when it ended", Broken{"reset"},
+     with(at_work(), [](auto& now) { now.standing = Standing::kEnded; }),
+     leave(CloseReason::kDenied, "team-a/box has ended")},
+    {"an impostor: asked for anew", Impostor{}, at_work(), {Ask{250ms}}},
+    {"an impostor that stays", Impostor{}, out_of_patience(at_first()),
+     leave(CloseReason::kBusy, "has not its key", 5'000)},
+
+    // The executor's word.
+    {"about to pause", Close{CloseReason::kQuiesce}, at_work(), {Rest{10s}}},
+    {"about to pause, and that is known", Close{CloseReason::kQuiesce}, paused(), {Rest{}}},
+    {"about to pause, and the way has ended",
+     Close{CloseReason::kQuiesce},
+     without_a_way(at_work()),
+     {Rest{}}},
+    {"replaced", Close{CloseReason::kReplaced, "a newer link"}, at_work(),
+     leave(CloseReason::kReplaced, "a newer link")},
+    {"expired", Close{CloseReason::kExpired}, at_work(), {Ask{0ms}}},
+    {"expired again at once", Close{CloseReason::kExpired}, failed(at_work(), 1), {Ask{500ms}}},
+    {"denied: the run moved", Close{CloseReason::kDenied}, at_work(), {Ask{0ms}}},
+    {"denied with what was just asked for",
+     Close{CloseReason::kDenied},
+     after_asking(at_work()),
+     {Ask{250ms}}},
+    {"denied whatever is asked for", Close{CloseReason::kDenied, "another run"},
+     failed(after_asking(at_work()), 2), leave(CloseReason::kDenied, "another run")},
+    {"of another version", Close{CloseReason::kVersion, "2 is spoken"}, at_first(),
+     leave(CloseReason::kVersion, "2 is spoken")},
+    {"busy", Close{CloseReason::kBusy, "full", 30'000}, at_work(), {Dial{30s}}},
+    {"busy for too long", Close{CloseReason::kBusy, "full", 30'000}, out_of_patience(at_first()),
+     leave(CloseReason::kBusy, "full", 30'000)},
+    {"restarting", Close{CloseReason::kShutdown}, at_work(), {Dial{250ms}}},
+    {"lost", Close{CloseReason::kLost}, at_work(), {Ask{0ms}}},
+    {"silent", Close{CloseReason::kSilent}, at_work(), {Dial{250ms}}},
+    {"a broken rule", Close{CloseReason::kProtocol, "a gap"}, at_work(),
+     leave(CloseReason::kProtocol, "a gap")},
+    {"a word of a later version", Close{CloseReason::kOther}, at_work(), {Dial{250ms}}},
+};
+
+class NextStep : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Of, NextStep, testing::ValuesIn(kCases), [](const auto& info) {
+  std::string name = info.param.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
+
+TEST_P(NextStep, FollowsFromHowItEnded) {
+  Step step = next_step(GetParam().ending, GetParam().now);
+  if (auto* left = std::get_if<Leave>(&step)) {
+    EXPECT_THAT(left->close.message, testing::HasSubstr(GetParam().wanted.message));
+    left->close.message.clear();
+  }
+  EXPECT_EQ(step, GetParam().wanted.step);
+}
+
+TEST(BackOff, DoublesUpToAnEndAndLeavesHalfToChance) {
+  EXPECT_EQ(back_off(0, 0), 250ms);
+  EXPECT_EQ(back_off(0, 1), 125ms);
+  EXPECT_EQ(back_off(4, 0), 4s);
+  EXPECT_EQ(back_off(6, 0), 10s);
+  EXPECT_EQ(back_off(1'000'000, 0), 10s);
+  EXPECT_EQ(back_off(1'000'000, 1), 5s);
+}
+
+TEST(NextSteps, CutLongWordsToWhatFits) {
+  const Step step = next_step(NoWay{Refusal::kDenied, std::string(5'000, 'x')}, at_first());
+  EXPECT_EQ(std::get<Leave>(step).close.message.size(), 1'024u);
+}
+
+}  // namespace
+}  // namespace agentd

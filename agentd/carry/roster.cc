@@ -1,0 +1,60 @@
+#include "agentd/carry/roster.h"
+
+#include <utility>
+#include <vector>
+
+namespace agentd {
+
+void Roster::join(Member& member) {
+  greeting_.push_back(&member);
+  if (greeting_.size() <= limits_.greeting_max) return;
+  Member& oldest = *greeting_.front();
+  greeting_.pop_front();
+  oldest.leave({wire::CloseReason::kBusy, "others wait that may have something to say"});
+}
+
+bool Roster::enter(Member& member, const wire::SandboxName& sandbox) {
+  const std::string name = sandbox.space + "/" + sandbox.name;
+  greeting_.remove(&member);
+  if (closed_) return false;
+  if (entered_.size() >= limits_.links_max) return false;
+  std::size_t& links = by_sandbox_[name];
+  if (links >= limits_.links_each_max) return false;
+  ++links;
+  entered_[&member].sandbox = name;
+  return true;
+}
+
+void Roster::take(Member& member, const std::string& session) {
+  give_up_session(member);
+  Member*& holder = by_session_[session];
+  Member* const before = std::exchange(holder, &member);
+  entered_.at(&member).session = session;
+  if (!before) return;
+  entered_.at(before).session.clear();
+  before->leave({wire::CloseReason::kReplaced, "a newer link has this session"});
+}
+
+void Roster::give_up_session(Member& member) {
+  std::string& session = entered_.at(&member).session;
+  if (!session.empty()) by_session_.erase(std::exchange(session, {}));
+}
+
+void Roster::close(const std::function<wire::Close()>& word) {
+  closed_ = true;
+  std::vector<Member*> all(greeting_.begin(), greeting_.end());
+  for (const auto& [member, entry] : entered_) all.push_back(member);
+  for (Member* member : all) member->leave(word());
+}
+
+void Roster::remove(Member& member) {
+  greeting_.remove(&member);
+  const auto found = entered_.find(&member);
+  if (found == entered_.end()) return;
+  give_up_session(member);
+  const auto links = by_sandbox_.find(found->second.sandbox);
+  if (--links->second == 0) by_sandbox_.erase(links);
+  entered_.erase(found);
+}
+
+}  // namespace agentd

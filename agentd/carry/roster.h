@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "libs/wire/frames/message.h"
+
+namespace agentd {
+
+struct RosterLimits {
+  std::size_t greeting_max = 256;   // Links whose hello is still to come.
+  std::size_t links_max = 1'024;    // Those that have said it.
+  std::size_t links_each_max = 64;  // Of them, to one sandbox.
+};
+
+// All harness links of this agentd: how many there may be, and which has a session. Pure.
+class Roster {
+ public:
+  class Member {
+   public:
+    virtual ~Member() = default;
+    // It is to end, and the harness to be told so. It stays listed until it has.
+    virtual void leave(wire::Close close) = 0;
+  };
+
+  explicit Roster(RosterLimits limits) : limits_(limits) {}
+
+  // A link that has said nothing yet. When there are too many of those the oldest has to go.
+  void join(Member& member);
+  // It has said hello, and asks for a sandbox; false: too many have.
+  bool enter(Member& member, const wire::SandboxName& sandbox);
+  // Whoever had that session before has to go: the newest wins, also when the older one is just
+  // dialling its executor anew and would otherwise take the session back.
+  void take(Member& member, const std::string& session);
+  void remove(Member& member);
+  // All have to go, each with a word of its own; and nobody is let in any more.
+  void close(const std::function<wire::Close()>& word);
+  bool closed() const { return closed_; }
+
+  std::size_t greeting() const { return greeting_.size(); }
+  std::size_t links() const { return entered_.size(); }
+
+ private:
+  struct Entry {
+    std::string sandbox, session;
+  };
+  void give_up_session(Member& member);
+
+  const RosterLimits limits_;
+  bool closed_ = false;
+  std::list<Member*> greeting_;  // The oldest first.
+  std::unordered_map<Member*, Entry> entered_;
+  std::map<std::string, std::size_t> by_sandbox_;
+  std::map<std::string, Member*> by_session_;
+};
+
+}  // namespace agentd

@@ -1,0 +1,95 @@
+#include "agentd/carry/roster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+namespace agentd {
+namespace {
+
+using wire::CloseReason;
+
+struct Link final : Roster::Member {
+  explicit Link(Roster& roster) : roster(roster) { roster.join(*this); }
+  ~Link() override { roster.remove(*this); }
+  void leave(wire::Close close) override { left = close.reason; }
+
+  Roster& roster;
+  std::optional<CloseReason> left;
+};
+
+const wire::SandboxName kBox{"team-a", "box"}, kOther{"team-a", "other"};
+const std::string kSession(32, 'a');
+
+TEST(Roster, LetsTheOldestThatHasSaidNothingMakeRoom) {
+  Roster roster({.greeting_max = 2});
+  Link first(roster), second(roster);
+  EXPECT_TRUE(roster.enter(first, kBox));
+  Link third(roster);
+  EXPECT_FALSE(second.left);
+  Link fourth(roster);
+  EXPECT_EQ(second.left, CloseReason::kBusy);
+  EXPECT_FALSE(first.left) << "it has said hello";
+  EXPECT_EQ(roster.greeting(), 2u);
+}
+
+TEST(Roster, LetsInSoManyInAllAndToOneSandbox) {
+  Roster roster({.links_max = 3, .links_each_max = 2});
+  auto first = std::make_unique<Link>(roster);
+  Link second(roster), third(roster), fourth(roster), fifth(roster);
+  EXPECT_TRUE(roster.enter(*first, kBox));
+  EXPECT_TRUE(roster.enter(second, kBox));
+  EXPECT_FALSE(roster.enter(third, kBox));
+  EXPECT_TRUE(roster.enter(fourth, kOther));
+  EXPECT_FALSE(roster.enter(fifth, kOther)) << "no more in all";
+  first.reset();
+  EXPECT_EQ(roster.links(), 2u);
+  Link sixth(roster);
+  EXPECT_TRUE(roster.enter(sixth, kBox)) << "one has left";
+}
+
+TEST(Roster, GivesASessionToTheNewest) {
+  Roster roster({});
+  Link older(roster), newer(roster);
+  roster.enter(older, kBox);
+  roster.enter(newer, kBox);
+  roster.take(older, kSession);
+  roster.take(older, kSession);
+  EXPECT_FALSE(older.left) << "it dialled its executor anew";
+  roster.take(newer, kSession);
+  EXPECT_EQ(older.left, CloseReason::kReplaced);
+  EXPECT_FALSE(newer.left);
+}
+
+TEST(Roster, KnowsWhoHasASessionWhenOthersHaveLeft) {
+  Roster roster({});
+  auto older = std::make_unique<Link>(roster);
+  Link newer(roster), newest(roster);
+  for (Link* link : {older.get(), &newer, &newest}) roster.enter(*link, kBox);
+  roster.take(*older, kSession);
+  roster.take(newer, kSession);
+  older.reset();
+  roster.take(newest, kSession);
+  EXPECT_EQ(newer.left, CloseReason::kReplaced);
+  roster.take(newest, std::string(32, 'b'));
+  Link another(roster);
+  roster.enter(another, kBox);
+  roster.take(another, kSession);
+  EXPECT_FALSE(newest.left) << "it has given that session up";
+}
+
+TEST(Roster, ClosesForAllAndForWhoComesLater) {
+  Roster roster({});
+  Link greeting(roster), entered(roster);
+  roster.enter(entered, kBox);
+  roster.close([] { return wire::Close{CloseReason::kShutdown}; });
+  EXPECT_EQ(greeting.left, CloseReason::kShutdown);
+  EXPECT_EQ(entered.left, CloseReason::kShutdown);
+  Link later(roster);
+  EXPECT_FALSE(roster.enter(later, kBox));
+}
+
+}  // namespace
+}  // namespace agentd

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "libs/aio/background.h"
+#include "libs/aio/stream.h"
+#include "libs/base/result.h"
+
+namespace agentd {
+
+// Where a URL leads.
+struct Place {
+  bool tls = false;
+  std::string host;
+  int port = 0;
+  std::string path;  // Without a slash at its end.
+
+  std::string authority() const;  // For the field Host.
+  bool operator==(const Place&) const = default;
+};
+// kInvalid: no http or https URL of a host.
+base::Result<Place> place_of(std::string_view url);
+
+// A connection to there; names are looked up in the background. kUnavailable: nobody answered
+// within the time.
+aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, aio::Background& background,
+                                                           base::Milliseconds within);
+
+}  // namespace agentd

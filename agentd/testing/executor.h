@@ -1,0 +1,187 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "agentd/way/way.h"
+#include "libs/aio/http_server.h"
+#include "libs/aio/loop.h"
+#include "libs/aio/websocket.h"
+#include "libs/base/clock.h"
+#include "libs/wire/session/session_host.h"
+
+namespace agentd::testing {
+
+// The byte at each offset of a stream, so that one that is missing or doubled is seen.
+inline std::string pattern(std::int64_t from, std::size_t count) {
+  std::string bytes(count, '\0');
+  for (std::size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<char>(((static_cast<std::uint64_t>(from) + i) * 2654435761u) >> 13);
+  return bytes;
+}
+
+// An executor's port with the real sessions behind it, and three operations: `echo` says its
+// arguments again, `add` (mutating) adds to `added`, `pattern` sends so many bytes.
+class Executor {
+ public:
+  Executor(aio::Executor executor, wire::Identity identity)
+      : identity(std::move(identity)),
+        said_(executor),
+        host(wire::HostSettings{.instance = "instance-1",
+                                .attach_key = key(),
+                                .cwd = "/work",
+                                .workspace_root = "/work",
+                                .features = {"files"}},
+             this->identity, clock.now()),
+        server_(executor, [this](auto exchange) { return serve(std::move(exchange)); }),
+        tasks_(executor) {
+    port = *server_.listen("127.0.0.1", 0);
+    tasks_.spawn(tend());
+  }
+
+  std::string key() const {
+    return wire::derive_key("fleet", wire::TokenKind::kAttach, identity.uid, identity.epoch);
+  }
+  Way way(wire::Ceiling ceiling = wire::Ceiling::kDangerFullAccess) const {
+    const base::WallTime wall = clock.wall();
+    const wire::Claims claims{.uid = identity.uid,
+                              .epoch = identity.epoch,
+                              .run = identity.run,
+                              .ceiling = ceiling,
+                              .subject = "harness",
+                              .issued = wall,
+                              .expires = wall + std::chrono::minutes(15)};
+    return {.uid = identity.uid,
+            .epoch = identity.epoch,
+            .incarnation = identity.incarnation,
+            .run = identity.run,
+            .url = "http://127.0.0.1:" + std::to_string(port),
+            .token = wire::sign(claims, key()),
+            .expires = claims.expires};
+  }
+
+  void cut() {  // All links, without a word.
+    for (const auto& [id, socket] : sockets_) socket->reset();
+  }
+  void resumed(const wire::Identity& as) {
+    identity = as;
+    host.resumed(identity, now());
+    settle();
+  }
+  void quiesce() {
+    host.quiesce(now());
+    settle();
+  }
+  wire::Now now() const { return {clock.now(), clock.wall()}; }
+  std::size_t links() const { return sockets_.size(); }
+
+  base::SystemClock clock;
+  wire::Identity identity;
+  int port = 0;
+  std::int64_t added = 0;
+  int dialled = 0;      // Links in all.
+  bool stalls = false;  // It takes nothing in.
+
+ private:
+  struct Sent {
+    std::string session;
+    std::uint32_t stream;
+    std::int64_t at, bytes;
+  };
+
+  aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange) {
+    auto socket = co_await aio::WebSocket::accept(
+        std::move(exchange),
+        {.subprotocol = "sandfleet.1", .message_bytes_max = wire::kFrameBytesMax});
+    if (!socket) co_return;
+    const auto id = host.link_up(now());
+    if (!id) co_return;
+    ++dialled;
+    sockets_[*id] = *socket;
+    co_await aio::race(read(*id, *socket), write(*id, *socket));
+    sockets_.erase(*id);
+    host.link_down(*id);
+    settle();
+  }
+  aio::Task<> read(wire::LinkId id, std::shared_ptr<aio::WebSocket> socket) {
+    for (;;) {
+      while (stalls) co_await said_.wait();
+      const auto bytes = co_await socket->read();
+      if (!bytes) co_return;
+      auto frame = wire::decode(*bytes);
+      if (frame && *frame) host.receive(id, **std::move(frame), now());
+      settle();
+    }
+  }
+  aio::Task<> write(wire::LinkId id, std::shared_ptr<aio::WebSocket> socket) {
+    for (;;) {
+      while (const auto frame = host.next(id))
+        if (!co_await socket->write(wire::encode(*frame))) co_return;
+      if (host.over(id)) co_return;
+      co_await said_.wait();
+    }
+  }
+  aio::Task<> tend() {
+    for (;;) {
+      co_await aio::sleep_for(base::Milliseconds(100));
+      host.tick(now());
+      settle();
+    }
+  }
+  void settle() {
+    for (const wire::HostEvent& event : host.take_events()) handle(event);
+    for (Sent& one : sending_) send(one);
+    std::erase_if(sending_, [](const Sent& one) { return one.at == one.bytes; });
+    said_.notify_all();
+  }
+  void handle(const wire::HostEvent& event) {
+    wire::ServedSession* session = host.find(event.session);
+    const auto* what = std::get_if<wire::SessionEvent>(&event.what);
+    const auto* asked = what ? std::get_if<wire::Asked>(what) : nullptr;
+    if (!session || !asked) return;
+    const wire::Request& request = asked->request;
+    if (request.op == "add") {
+      added += base::integer_at(request.args, "count").value_or(0);
+      session->reply(request.id, {{"added", added}});
+    } else if (request.op == "pattern") {
+      session->reply(request.id, base::Json::object());
+      sending_.push_back(
+          {event.session, request.id, 0, base::integer_at(request.args, "bytes").value_or(0)});
+    } else {
+      session->reply(request.id, request.args);
+    }
+  }
+  void send(Sent& one) {
+    wire::ServedSession* session = host.find(one.session);
+    if (!session || !session->wants(one.stream)) {
+      one.at = one.bytes;
+      return;
+    }
+    while (one.at < one.bytes) {
+      const auto room = std::min<std::int64_t>(static_cast<std::int64_t>(session->room(one.stream)),
+                                               one.bytes - one.at);
+      if (room == 0) return;
+      session->append(one.stream, pattern(one.at, static_cast<std::size_t>(room)));
+      one.at += room;
+    }
+    session->end(one.stream);
+  }
+
+  aio::Condition said_;
+
+ public:
+  wire::SessionHost host;
+
+ private:
+  std::map<wire::LinkId, std::shared_ptr<aio::WebSocket>> sockets_;
+  std::vector<Sent> sending_;
+  aio::HttpServer server_;
+  aio::TaskGroup tasks_;
+};
+
+}  // namespace agentd::testing
