@@ -57,9 +57,8 @@ base::Error closed_here(const char* what) {
   return base::error(base::ErrorCode::kUnavailable, what, ": the connection was closed");
 }
 
-}  // namespace
-
-struct Stream::State {
+// What the stream and whoever waits on it share.
+struct State {
   explicit State(const Executor& executor) : in(executor), out(executor) {}
   stream_descriptor in;
   stream_descriptor out;  // Unused when one descriptor carries both ways.
@@ -94,32 +93,31 @@ struct Stream::State {
   }
 };
 
-Stream::Stream(std::shared_ptr<State> state) : state_(std::move(state)) {}
-Stream::~Stream() { close(); }
+class DescriptorStream final : public Stream {
+ public:
+  explicit DescriptorStream(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  ~DescriptorStream() override { end(); }
 
-std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd both_ways) {
-  auto state = std::make_shared<State>(std::move(executor));
-  make_non_blocking(both_ways.get());
-  state->both_ways = true;
-  state->socket = is_socket(both_ways.get());
-  state->in.assign(both_ways.release());
-  return std::shared_ptr<Stream>(new Stream(std::move(state)));
-}
-
-std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd in, base::Fd out) {
-  auto state = std::make_shared<State>(std::move(executor));
-  if (in) {
-    make_non_blocking(in.get());
-    state->in.assign(in.release());
+  Task<base::Result<std::size_t>> read(char* buffer, std::size_t size) override;
+  Task<base::Result<base::Done>> write(std::string_view bytes) override;
+  Task<base::Result<base::Done>> wait_readable() override;
+  Task<base::Result<base::Done>> wait_urgent() override;
+  void close_write() override;
+  void close() override { end(); }
+  void reset() override;
+  base::Fd release() override;
+  bool open() const override { return state_->in.is_open() || state_->out.is_open(); }
+  int read_descriptor() const override {
+    return state_->in.is_open() ? state_->in.native_handle() : -1;
   }
-  if (out) {
-    make_non_blocking(out.get());
-    state->out.assign(out.release());
-  }
-  return std::shared_ptr<Stream>(new Stream(std::move(state)));
-}
 
-Task<base::Result<std::size_t>> Stream::read(char* buffer, std::size_t size) {
+ private:
+  void end();
+
+  const std::shared_ptr<State> state_;
+};
+
+Task<base::Result<std::size_t>> DescriptorStream::read(char* buffer, std::size_t size) {
   const auto state = state_;
   for (;;) {
     if (state->turn_is_over()) CO_CHECK_OK(co_await state->give_way("read"));
@@ -136,19 +134,19 @@ Task<base::Result<std::size_t>> Stream::read(char* buffer, std::size_t size) {
   }
 }
 
-Task<base::Result<base::Done>> Stream::wait_readable() {
+Task<base::Result<base::Done>> DescriptorStream::wait_readable() {
   const auto state = state_;
   if (!state->in.is_open()) co_return closed_here("read");
   co_return co_await state->wait(state->in, stream_descriptor::wait_read, "read");
 }
 
-Task<base::Result<base::Done>> Stream::wait_urgent() {
+Task<base::Result<base::Done>> DescriptorStream::wait_urgent() {
   const auto state = state_;
   if (!state->in.is_open()) co_return closed_here("wait for a word");
   co_return co_await state->wait(state->in, stream_descriptor::wait_error, "wait for a word");
 }
 
-Task<base::Result<base::Done>> Stream::write(std::string_view bytes) {
+Task<base::Result<base::Done>> DescriptorStream::write(std::string_view bytes) {
   const auto state = state_;
   while (!bytes.empty()) {
     if (state->turn_is_over()) CO_CHECK_OK(co_await state->give_way("write"));
@@ -170,7 +168,7 @@ Task<base::Result<base::Done>> Stream::write(std::string_view bytes) {
   co_return base::Done{};
 }
 
-void Stream::close_write() {
+void DescriptorStream::close_write() {
   boost::system::error_code ignored;
   state_->write_closed = true;
   if (!state_->both_ways) {
@@ -180,27 +178,20 @@ void Stream::close_write() {
   }
 }
 
-void Stream::close() {
+void DescriptorStream::end() {
   boost::system::error_code ignored;
   state_->in.close(ignored);
   state_->out.close(ignored);
 }
 
-void Stream::reset() {
+void DescriptorStream::reset() {
   if (state_->socket && state_->in.is_open()) end_at_once(state_->in.native_handle());
-  close();
+  end();
 }
 
-base::Fd Stream::release() {
+base::Fd DescriptorStream::release() {
   return base::Fd(state_->both_ways && state_->in.is_open() ? state_->in.release() : -1);
 }
-
-bool Stream::open() const { return state_->in.is_open() || state_->out.is_open(); }
-int Stream::read_descriptor() const {
-  return state_->in.is_open() ? state_->in.native_handle() : -1;
-}
-
-namespace {
 
 // At a port where nobody listens, a socket of the same machine may be given that very port to leave
 // from, and then reaches itself.
@@ -223,6 +214,28 @@ Task<base::Result<base::Done>> wait_connected(stream_descriptor& descriptor) {
 }
 
 }  // namespace
+
+std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd both_ways) {
+  auto state = std::make_shared<State>(std::move(executor));
+  make_non_blocking(both_ways.get());
+  state->both_ways = true;
+  state->socket = is_socket(both_ways.get());
+  state->in.assign(both_ways.release());
+  return std::make_shared<DescriptorStream>(std::move(state));
+}
+
+std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd in, base::Fd out) {
+  auto state = std::make_shared<State>(std::move(executor));
+  if (in) {
+    make_non_blocking(in.get());
+    state->in.assign(in.release());
+  }
+  if (out) {
+    make_non_blocking(out.get());
+    state->out.assign(out.release());
+  }
+  return std::make_shared<DescriptorStream>(std::move(state));
+}
 
 Task<base::Result<std::shared_ptr<Stream>>> connect(base::Fd socket, std::string address, int port,
                                                     base::Milliseconds timeout) {

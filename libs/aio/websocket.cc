@@ -1,37 +1,22 @@
 #include "libs/aio/websocket.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/buffers_to_string.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/websocket.hpp>
 
 #include "libs/aio/http_message.h"
+#include "libs/aio/websocket_state.h"
 #include "libs/base/strings.h"
 
 namespace aio {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace websocket = beast::websocket;
+namespace websocket = boost::beast::websocket;
 using Socket = asio::generic::stream_protocol::socket;
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t kKeptBytes = 64u << 10;  // Of what a large message took.
-constexpr char kSubprotocol[] = "Sec-WebSocket-Protocol";
-
-base::Error failure_of(const char* what, const boost::system::error_code& failed) {
-  const auto closed = make_error_code(websocket::error::closed);
-  const bool peers_fault = failed.category() == closed.category() && failed != closed;
-  return base::error(peers_fault ? base::ErrorCode::kInvalid : base::ErrorCode::kUnavailable,
-                     "WebSocket ", what, ": ", failed.message());
-}
 
 // Whether it stands in the client's list of those it speaks.
 bool offers(const HttpHead& head, const std::string& subprotocol) {
-  for (const auto& offered : base::split(head.field(kSubprotocol).value_or(""), ','))
+  for (const auto& offered : base::split(head.field(kSubprotocolField).value_or(""), ','))
     if (base::trim(offered) == subprotocol) return true;
   return false;
 }
@@ -46,20 +31,6 @@ websocket::request_type as_request(const HttpHead& head) {
 }
 
 }  // namespace
-
-struct WebSocket::State {
-  State(Socket socket, const WebSocketOptions& options) : stream(std::move(socket)) {
-    websocket::stream_base::timeout timeout{};
-    timeout.handshake_timeout = options.handshake_within;
-    timeout.idle_timeout = websocket::stream_base::none();  // Whoever uses it sees to that.
-    stream.set_option(timeout);
-    stream.read_message_max(options.message_bytes_max);
-    stream.auto_fragment(false);
-    stream.binary(true);
-  }
-  websocket::stream<Socket, false> stream;
-  beast::flat_buffer held;
-};
 
 WebSocket::WebSocket(std::shared_ptr<State> state) : state_(std::move(state)) {}
 WebSocket::~WebSocket() { reset(); }
@@ -81,65 +52,23 @@ Task<base::Result<std::shared_ptr<WebSocket>>> WebSocket::accept(
   Socket socket(co_await asio::this_coro::executor);
   boost::system::error_code failed;
   socket.assign(asio::generic::stream_protocol(AF_INET, 0), taken.fd.get(), failed);
-  if (failed) co_return failure_of("takes over", failed);
+  if (failed) co_return websocket_failure("takes over", failed);
   taken.fd.release();
-  auto state = std::make_shared<State>(std::move(socket), options);
+  auto state = std::make_shared<WebSocketOver<Socket>>(std::move(socket), options);
   state->stream.set_option(websocket::stream_base::decorator(
       [name = options.subprotocol](websocket::response_type& response) {
-        response.set(kSubprotocol, name);
+        response.set(kSubprotocolField, name);
       }));
-  const auto [refused] = co_await state->stream.async_accept(request, kAsTuple);
-  if (refused) co_return failure_of("handshake", refused);
-  co_return std::shared_ptr<WebSocket>(new WebSocket(std::move(state)));
+  const auto [refused] =
+      co_await state->stream.async_accept(request, WebSocketOver<Socket>::kAsTuple);
+  if (refused) co_return websocket_failure("handshake", refused);
+  co_return State::as_websocket(std::move(state));
 }
 
-Task<base::Result<std::shared_ptr<WebSocket>>> WebSocket::open(std::shared_ptr<Stream> stream,
-                                                               std::string host, std::string target,
-                                                               HttpFields fields,
-                                                               WebSocketOptions options) {
-  Socket socket(co_await asio::this_coro::executor);
-  base::Fd fd = stream->release();
-  boost::system::error_code failed;
-  socket.assign(asio::generic::stream_protocol(AF_INET, 0), fd.get(), failed);
-  if (failed) co_return failure_of("takes over", failed);
-  fd.release();
-  auto state = std::make_shared<State>(std::move(socket), options);
-  fields.emplace_back(kSubprotocol, options.subprotocol);
-  state->stream.set_option(
-      websocket::stream_base::decorator([fields](websocket::request_type& request) {
-        for (const auto& [name, value] : fields) request.set(name, value);
-      }));
-  websocket::response_type response;
-  const auto [refused] = co_await state->stream.async_handshake(response, host, target, kAsTuple);
-  if (refused) co_return failure_of("handshake", refused);
-  if (response[kSubprotocol] != options.subprotocol)
-    co_return base::error(base::ErrorCode::kInvalid, "the server does not speak ",
-                          options.subprotocol);
-  co_return std::shared_ptr<WebSocket>(new WebSocket(std::move(state)));
-}
-
-Task<base::Result<std::string>> WebSocket::read() {
-  const auto state = state_;
-  const auto [failed, count] = co_await state->stream.async_read(state->held, kAsTuple);
-  if (failed) co_return failure_of("read", failed);
-  if (!state->stream.got_binary())
-    co_return base::error(base::ErrorCode::kInvalid, "WebSocket read: a text message");
-  std::string message = beast::buffers_to_string(state->held.data());
-  state->held.consume(count);
-  if (state->held.capacity() > kKeptBytes) state->held = {};
-  co_return message;
-}
-
+Task<base::Result<std::string>> WebSocket::read() { return state_->read(); }
 Task<base::Result<base::Done>> WebSocket::write(std::string message) {
-  const auto state = state_;
-  const auto [failed, count] = co_await state->stream.async_write(asio::buffer(message), kAsTuple);
-  if (failed) co_return failure_of("write", failed);
-  co_return base::Done{};
+  return state_->write(std::move(message));
 }
-
-void WebSocket::reset() {
-  boost::system::error_code ignored;
-  state_->stream.next_layer().close(ignored);
-}
+void WebSocket::reset() { state_->reset(); }
 
 }  // namespace aio

@@ -28,8 +28,8 @@ class WebSocket {
   // it asks for something else; that is answered too.
   static Task<base::Result<std::shared_ptr<WebSocket>>> accept(
       std::shared_ptr<HttpExchange> exchange, WebSocketOptions options);
-  // Asks for one at `host` and `target` over a connected stream. kInvalid: the server speaks
-  // something else.
+  // Asks for one at `host` and `target` over a connected stream, of whatever kind. kInvalid: the
+  // server speaks something else.
   static Task<base::Result<std::shared_ptr<WebSocket>>> open(std::shared_ptr<Stream> stream,
                                                              std::string host, std::string target,
                                                              HttpFields fields,
@@ -42,8 +42,9 @@ class WebSocket {
   Task<base::Result<base::Done>> write(std::string message);
   void reset();  // At once; whoever reads or writes hears of it.
 
+  struct State;  // What it is made of; private to libs/aio.
+
  private:
-  struct State;
   explicit WebSocket(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };

@@ -124,21 +124,23 @@ Certificate blank(const CertificateTerms& terms, EVP_PKEY* key) {
 // `issuer` is the certificate itself where it vouches for itself.
 Result<Certified> finish(X509* made, EVP_PKEY* key, X509* issuer, EVP_PKEY* signer) {
   X509_set_issuer_name(made, X509_get_subject_name(issuer));
-  const bool signed_ = extend(made, issuer, NID_subject_key_identifier, "hash") &&
-                       extend(made, issuer, NID_authority_key_identifier, "keyid") &&
-                       X509_sign(made, signer, EVP_sha256()) > 0;
+  const bool is_signed = extend(made, issuer, NID_subject_key_identifier, "hash") &&
+                         extend(made, issuer, NID_authority_key_identifier, "keyid") &&
+                         X509_sign(made, signer, EVP_sha256()) > 0;
   ERR_clear_error();
-  if (!signed_) return error(ErrorCode::kInvalid, "cannot sign a certificate");
+  if (!is_signed) return error(ErrorCode::kInvalid, "cannot sign a certificate");
   return Certified{pem_of(made), pem_of(key)};
 }
 
-Result<Done> make_server(X509* certificate, X509* issuer, const std::vector<std::string>& names) {
-  TRY(const std::string alternatives, alternative_names(names));
-  const bool extended = extend(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
-                        extend(certificate, issuer, NID_key_usage, "critical,digitalSignature") &&
-                        extend(certificate, issuer, NID_ext_key_usage, "serverAuth") &&
-                        (alternatives.empty() ||
-                         extend(certificate, issuer, NID_subject_alt_name, alternatives.c_str()));
+Result<Done> make_useful(X509* certificate, X509* issuer, const CertificateTerms& terms) {
+  TRY(const std::string alternatives, alternative_names(terms.names));
+  const bool client = terms.use == CertificateTerms::Use::kClient;
+  const bool extended =
+      extend(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+      extend(certificate, issuer, NID_key_usage, "critical,digitalSignature") &&
+      extend(certificate, issuer, NID_ext_key_usage, client ? "clientAuth" : "serverAuth") &&
+      (alternatives.empty() ||
+       extend(certificate, issuer, NID_subject_alt_name, alternatives.c_str()));
   ERR_clear_error();
   if (!extended) return error(ErrorCode::kInvalid, "cannot make a certificate for ", alternatives);
   return Done{};
@@ -215,7 +217,7 @@ Result<Certified> issue(const Certified& authority, const CertificateTerms& term
   }
   const Key key(EVP_EC_gen("P-256"));
   const Certificate made = blank(terms, key.get());
-  CHECK_OK(make_server(made.get(), issuer.get(), terms.names));
+  CHECK_OK(make_useful(made.get(), issuer.get(), terms));
   return finish(made.get(), key.get(), issuer.get(), signer.get());
 }
 

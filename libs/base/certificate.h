@@ -26,13 +26,15 @@ struct Certified {
 };
 
 struct CertificateTerms {
+  enum class Use { kServer, kClient };
   std::string common_name;
   // For whom: DNS names and IP addresses, told apart by their look. An authority has none.
   std::vector<std::string> names = {};
   WallTime not_before = {}, not_after = {};
+  Use use = Use::kServer;  // Of what an authority issues.
 };
 
-// An authority that may issue certificates for servers, and none for other authorities.
+// An authority that may issue certificates, and none for other authorities.
 Result<Certified> make_authority(const CertificateTerms& terms);
 // kInvalid: the authority is not one, or a name is none.
 Result<Certified> issue(const Certified& authority, const CertificateTerms& terms);
