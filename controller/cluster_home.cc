@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "controller/attach/cluster_entrance.h"
 #include "controller/cluster/cluster_store.h"
 #include "controller/cluster/demands.h"
 #include "controller/cluster/provider_keys.h"
@@ -64,14 +65,15 @@ kube::ConnectionSettings connection_settings(const Options& options, metrics::Re
 }
 
 // What clients dial is in the certificate in a settled order, so that replicas agree on it.
-base::Result<DoorSettings> door_settings(const Options& options, const std::string& own_space) {
+base::Result<HttpsDoorSettings> door_settings(const Options& options,
+                                              const std::string& own_space) {
   TRY(const Listening at,
       listening_at("--attach-address", options.attach_address, options.attach_port));
   std::set<std::string> names;
   for (const std::string& name : options.attach_names)
     names.insert(base::as_server_name(name).value_or(name));
   const bool ours = options.attach_secret.empty();
-  return DoorSettings{
+  return HttpsDoorSettings{
       .address = at.host,
       .port = at.port,
       .certificates = {.space = own_space,
@@ -101,7 +103,7 @@ class ClusterHome final : public Home {
  public:
   // Without `door`, nobody attaches.
   ClusterHome(std::unique_ptr<Server> server, std::string fleet_id, const Options& options,
-              std::optional<DoorSettings> door, const Parts& parts)
+              std::optional<HttpsDoorSettings> door, const Parts& parts)
       : parts_(parts),
         door_(std::move(door)),
         identity_(host_name() + "_" + base::random_hex(4)),
@@ -143,9 +145,9 @@ class ClusterHome final : public Home {
   std::unique_ptr<Entrance> entrance(const std::string& fleet_key,
                                      AttachService::WayTo way_to) override {
     if (!door_) return nullptr;
-    return std::make_unique<Entrance>(
-        Entrance::Parts{server_->for_attach, store_, parts_.clock, parts_.registry}, fleet_key,
-        std::move(way_to), *door_);
+    return std::make_unique<ClusterEntrance>(
+        ClusterEntrance::Parts{server_->for_attach, store_, parts_.clock, parts_.registry},
+        fleet_key, std::move(way_to), *door_);
   }
   base::Result<base::Done> start() override {
     CHECK_OK(store_.start(kSyncPatience, {}));
@@ -177,7 +179,7 @@ class ClusterHome final : public Home {
   }
 
   const Parts parts_;
-  const std::optional<DoorSettings> door_;
+  const std::optional<HttpsDoorSettings> door_;
   const std::string identity_;
   std::mutex mutex_;
   std::map<std::string, std::pair<std::string, std::int64_t>> versions_;  // UID and generation.
@@ -194,7 +196,7 @@ base::Result<std::unique_ptr<Home>> open_cluster(const Options& options, const H
   base::log::info("working in a cluster",
                   {{"server", config.cluster.server}, {"as", config.source}});
   auto server = std::make_unique<Server>(std::move(config), options, parts);
-  std::optional<DoorSettings> door;
+  std::optional<HttpsDoorSettings> door;
   if (!options.attach_address.empty()) {
     TRY(door, door_settings(options, server->own_space));
   }

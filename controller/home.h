@@ -6,6 +6,7 @@
 #include <string>
 
 #include "controller/attach/entrance.h"
+#include "controller/attach/service.h"
 #include "controller/controller.h"
 #include "controller/credentials.h"
 #include "controller/options.h"

@@ -9,7 +9,9 @@
 //                               |  Pool (creates, pauses, resumes, preparation)
 //                               |  Engine (heartbeats)      Sweeper (orphans)
 //
-//   harnesses, over HTTPS -> Entrance: may they? (the API server), where? (Ways); in a cluster
+//   harnesses -> Entrance: may they?, where? (Ways)
+//                  in a cluster over HTTPS, by the API server's word
+//                  beside a folder at a Unix socket, by who connects
 
 #include <malloc.h>
 

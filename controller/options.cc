@@ -63,6 +63,13 @@ void declare(base::Flags& flags, Options& options) {
   flags.flag("--claim-moved-manifests", options.claim_moved_manifests,
              "the manifests were moved here from another machine or folder, and that is meant");
   flags.text(
+      "--attach-socket", options.attach_socket,
+      "folder: Unix socket where the way into a sandbox is asked for; else attach.sock in the "
+      "state folder");
+  flags.text("--attach-socket-group", options.attach_socket_group,
+             "folder: group whose members may ask there too; else root and the user of the "
+             "controller alone");
+  flags.text(
       "--kubeconfig", options.kubeconfig,
       "file that says which cluster and who we are; else $KUBECONFIG, ~/.kube/config, or the "
       "pod's own account");
@@ -140,9 +147,12 @@ void declare(base::Flags& flags, Options& options) {
 }
 
 std::string contradiction_in(const Options& options) {
-  if (!options.has_folder())
-    return options.claim_moved_manifests ? "--claim-moved-manifests goes with --manifests"
-                                         : fault_of_attach(options);
+  if (!options.has_folder()) {
+    if (options.claim_moved_manifests) return "--claim-moved-manifests goes with --manifests";
+    if (!options.attach_socket.empty() || !options.attach_socket_group.empty())
+      return "the attach service's socket goes with --manifests";
+    return fault_of_attach(options);
+  }
   if (options.manifests.empty()) return "--state goes with --manifests";
   if (options.state.empty()) return "--manifests goes with --state";
   const Options none;

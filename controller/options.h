@@ -15,6 +15,8 @@ struct Options {
   // A folder.
   std::string manifests, state;
   bool claim_moved_manifests = false;
+  std::string attach_socket;        // Empty: in the state folder.
+  std::string attach_socket_group;  // A name or a number; empty: nobody else.
   // A cluster, which it is without them.
   std::string kubeconfig, context;
   std::string watched_namespace, own_namespace;

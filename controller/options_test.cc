@@ -85,6 +85,9 @@ TEST(Options, OfAFolderAndOfAClusterDoNotGoTogether) {
   EXPECT_EQ(refused({"--state", "s"}), "--state goes with --manifests");
   EXPECT_EQ(refused({"--manifests", "m"}), "--manifests goes with --state");
   EXPECT_EQ(refused({"--claim-moved-manifests"}), "--claim-moved-manifests goes with --manifests");
+  EXPECT_EQ(refused({"--attach-socket", "s"}), "the attach service's socket goes with --manifests");
+  EXPECT_EQ(refused({"--attach-socket-group", "g"}),
+            "the attach service's socket goes with --manifests");
   const std::pair<const char*, const char*> kOfACluster[] = {{"--kubeconfig", "k"},
                                                              {"--context", "c"},
                                                              {"--namespace", "n"},

@@ -1,52 +1,32 @@
 #pragma once
 
-#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
-#include <utility>
 
-#include "controller/attach/expiring_map.h"
-#include "controller/attach/reviewer.h"
-#include "libs/base/clock.h"
-#include "libs/base/token_bucket.h"
+#include "libs/api/sandbox.h"
+#include "libs/base/result.h"
+#include "libs/base/unix_socket.h"
 
 namespace controller {
 
-struct AccessSettings {
-  // How long a decision holds; no longer, so that a right that is taken away is soon gone.
-  base::Milliseconds remembered{10'000}, refusal_remembered{3'000};
-  std::size_t remembered_max = 8'192;
-  // Questions to the API server, for one client address and for all of them.
-  base::Rate each{200, base::Milliseconds(20)};
-  base::Rate all{400, base::Milliseconds(5)};
-  std::size_t clients_max = 4'096;
-};
 inline constexpr std::size_t kHarnessTokenBytesMax = 16u << 10;
 
-// Who gets in, by the API server's word. Safe to ask from many threads.
+// Who asks for the way into a sandbox, as far as the door can tell.
+struct Asker {
+  std::string client;  // The address; empty over a Unix socket.
+  std::string token;   // What it showed; secret.
+  std::optional<base::Peer> peer = {};
+};
+
+// Who gets in. Safe to ask from many threads.
 class Access {
  public:
-  Access(Reviewer& reviewer, const base::Clock& clock, AccessSettings settings = {});
-
-  // kDenied: no; kRateLimited: too many questions from there, with the time to wait; kUnavailable:
-  // nobody could say, which is no refusal. `client`: the address that it came from.
-  base::Result<Caller> admit(const std::string& client, const std::string& token,
-                             const api::Key& sandbox, std::stop_token stop);
-
- private:
-  using Digest = std::string;  // Of a token, which is never kept.
-  using Decision = base::Result<Caller>;
-
-  std::optional<base::Error> held_back(const std::string& client);
-  Decision ask(const std::string& token, const api::Key& sandbox, std::stop_token stop);
-
-  Reviewer& reviewer_;
-  const base::Clock& clock_;
-  const AccessSettings settings_;
-  std::mutex mutex_;
-  ExpiringMap<std::pair<Digest, api::Key>, Decision> decisions_;
-  base::TokenBuckets each_;
-  base::TokenBucket all_;
+  virtual ~Access() = default;
+  // The name under which the asker is known. kDenied: no; kRateLimited: too many questions from
+  // there, with the time to wait; kUnavailable: nobody could say, which is no refusal.
+  virtual base::Result<std::string> admit(const Asker& asker, const api::Key& sandbox,
+                                          std::stop_token stop) = 0;
 };
 
 }  // namespace controller

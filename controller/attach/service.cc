@@ -6,6 +6,7 @@
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
 #include "libs/base/time.h"
+#include "libs/net/server/routes.h"
 #include "libs/wire/token.h"
 
 namespace controller {
@@ -72,6 +73,10 @@ base::Result<api::Key> sandbox_asked(const std::string& body) {
   return api::Key{std::move(space), std::move(name)};
 }
 
+std::string client_of(const net::ServedRequest& request) {
+  return request.peer ? "pid:" + std::to_string(request.peer->pid) : request.client;
+}
+
 net::ServedAnswer json(int status, const Json& body) {
   return {.status = status, .body = base::to_text(body) + "\n", .content_type = "application/json"};
 }
@@ -105,18 +110,26 @@ net::ServedAnswer AttachService::answer(const net::ServedRequest& request,
   return answer_of(std::get<Refused>(outcome.reply));
 }
 
+net::ServedHandler AttachService::handler(std::stop_token stop) {
+  return net::route({{"POST", std::string(kAttachPath),
+                      [this, stop = std::move(stop)](const net::ServedRequest& request) {
+                        return answer(request, stop);
+                      }}});
+}
+
 AttachService::Outcome AttachService::attend(const net::ServedRequest& request,
                                              const std::stop_token& stop) {
   const auto key = sandbox_asked(request.body);
   if (!key) return {{}, {}, refused(key.error())};
-  const auto caller = parts_.access.admit(request.client, token_of(request), *key, stop);
+  const auto caller =
+      parts_.access.admit({request.client, token_of(request), request.peer}, *key, stop);
   if (!caller) return {{}, *key, refused(caller.error())};
   const auto sandbox = parts_.store.find_sandbox(*key);
   const auto verdict = judge(sandbox.get(), *key);
-  if (const auto* refusal = std::get_if<Refused>(&verdict)) return {caller->name, *key, *refusal};
+  if (const auto* refusal = std::get_if<Refused>(&verdict)) return {*caller, *key, *refusal};
   auto way = way_to(*sandbox, stop);
-  if (!way) return {caller->name, *key, unavailable(way.error())};
-  return {caller->name, *key, reply_of({*sandbox, caller->name, *std::move(way)})};
+  if (!way) return {*caller, *key, unavailable(way.error())};
+  return {*caller, *key, reply_of({*sandbox, *caller, *std::move(way)})};
 }
 
 base::Result<envd::Route> AttachService::way_to(const api::Sandbox& sandbox,
@@ -172,7 +185,7 @@ void AttachService::note(const net::ServedRequest& request, const Outcome& outco
   }
   base::log::info("attach", {{"sandbox", base::on_one_line(api::to_text(outcome.sandbox))},
                              {"caller", base::on_one_line(outcome.caller)},
-                             {"client", request.client},
+                             {"client", client_of(request)},
                              {"outcome", word},
                              {"why", refusal ? base::on_one_line(refusal->message) : ""},
                              {"refusals_untold", untold}});

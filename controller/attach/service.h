@@ -8,6 +8,7 @@
 
 #include "controller/attach/access.h"
 #include "controller/attach/admission.h"
+#include "controller/attach/expiring_map.h"
 #include "libs/api/resource_store.h"
 #include "libs/base/token_bucket.h"
 #include "libs/envd/sandbox.h"
@@ -19,10 +20,14 @@ namespace controller {
 // How long an attach token opens its executor.
 inline constexpr base::Seconds kAttachTokenLife{900};
 inline constexpr std::string_view kAttachPath = "/v1/attach";
+// What a door lets through: one token and the rest of a head, two names.
+inline constexpr std::size_t kAttachHeadBytesMax = 2 * kHarnessTokenBytesMax;
+inline constexpr std::size_t kAttachBodyBytesMax = 4u << 10;
 
 // What agentd asks, on behalf of a harness: which executor, where, and a token for it.
 //
-//   POST /v1/attach   Authorization: Bearer <the harness's token, for kAttachAudience>
+//   POST /v1/attach   Authorization: Bearer <the harness's token, for kAttachAudience; in a
+//   cluster>
 //   {"namespace": "team-a", "name": "box"}
 //   200 {"namespace", "name", "uid", "epoch", "incarnation", "run", "sandboxID", "endpoint":
 //   {"url",
@@ -47,6 +52,8 @@ class AttachService {
 
   // `stop` cuts whatever it has to ask elsewhere.
   net::ServedAnswer answer(const net::ServedRequest& request, const std::stop_token& stop = {});
+  // The same at kAttachPath, and nothing elsewhere; for a door.
+  net::ServedHandler handler(std::stop_token stop);
 
  private:
   struct Attached {

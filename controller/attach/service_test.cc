@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "controller/attach/reviewed_access.h"
 #include "controller/attach/testing/scene.h"
 #include "libs/base/testing/fake_clock.h"
 #include "libs/base/time.h"
@@ -38,7 +39,7 @@ class AttachServiceTest : public testing::Test {
   base::FakeClock clock_;
   OneSandbox store_;
   Bearer reviewer_;
-  Access access_{reviewer_, clock_};
+  ReviewedAccess access_{reviewer_, clock_};
   metrics::Registry registry_{attach_metrics()};
   int ways_asked_ = 0;
   bool stopped_ = false;  // Whoever was asked for the way knows that nobody waits for it.

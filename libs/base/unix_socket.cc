@@ -1,6 +1,7 @@
 #include "libs/base/unix_socket.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -8,8 +9,10 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "libs/base/files.h"
+#include "libs/base/strings.h"
 
 namespace base {
 namespace fs = std::filesystem;
@@ -17,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
+constexpr std::size_t kGroupBytesMax = 1u << 20;  // Of one with all its members.
 
 // A path as the kernel takes one for a socket: a long one leads through its open folder.
 struct Address {
@@ -65,6 +69,17 @@ Result<Done> make_room_at(const fs::path& path, const Address& address) {
 }
 
 }  // namespace
+
+std::optional<gid_t> find_group(const std::string& text) {
+  std::vector<char> buffer(kGroupBytesMax);
+  group found{};
+  group* result = nullptr;
+  ::getgrnam_r(text.c_str(), &found, buffer.data(), buffer.size(), &result);
+  if (result) return found.gr_gid;
+  const auto number = parse_integer(text);
+  if (!number || *number < 0 || *number >= UINT32_MAX) return std::nullopt;
+  return static_cast<gid_t>(*number);
+}
 
 Result<std::unique_ptr<UnixListener>> UnixListener::at(const fs::path& path,
                                                        const SocketRights& rights) {

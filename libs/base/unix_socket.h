@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "libs/base/fd.h"
@@ -18,6 +19,9 @@ struct SocketRights {
   mode_t mode = 0600;
   std::optional<gid_t> group = {};  // Of the file; nothing: as it comes.
 };
+
+// The group of that name, or number; nothing: there is none.
+std::optional<gid_t> find_group(const std::string& text);
 
 // Listens at a path. Its file goes with it, unless another has taken the place since.
 class UnixListener {

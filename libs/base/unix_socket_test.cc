@@ -112,6 +112,13 @@ TEST(UnixListener, StandsAtPathsOfAnyLength) {
   EXPECT_EQ(UnixListener::at(folder / std::string(120, 's'), {}).error().code, ErrorCode::kInvalid);
 }
 
+TEST(FindGroup, TakesANameOrANumber) {
+  EXPECT_EQ(find_group("root"), 0u);
+  EXPECT_EQ(find_group("4242"), 4242u);
+  for (const char* none : {"", "-1", "4294967295", "no such group", "4242x"})
+    EXPECT_EQ(find_group(none), std::nullopt) << none;
+}
+
 TEST(ConnectTo, TellsWhatIsWrong) {
   const TemporaryFolder folder;
   EXPECT_EQ(connect_to(folder / "s").error().code, ErrorCode::kNotFound);

@@ -57,6 +57,7 @@ struct Layout {
   std::filesystem::path journal() const { return state / "journal"; }
   std::filesystem::path facts() const { return state / "state.json"; }
   std::filesystem::path lock() const { return state / "lock"; }
+  std::filesystem::path attach_socket() const { return state / "attach.sock"; }
   std::filesystem::path brake() const { return state / "brake.json"; }
   std::filesystem::path problems() const { return state / "problems.json"; }
   std::filesystem::path events() const { return state / "events.log"; }

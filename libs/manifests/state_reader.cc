@@ -27,6 +27,8 @@ Result<Facts> facts_of(const Layout& layout) {
 
 }  // namespace
 
+fs::path attach_socket_in(const fs::path& state) { return Layout{state}.attach_socket(); }
+
 Result<std::vector<api::Sandbox>> StateReader::sandboxes() const {
   const Layout layout{state_};
   CHECK_OK(facts_of(layout));

@@ -24,6 +24,9 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
+// Where the controller of a state folder answers who wants into a sandbox (docs/design/attach.md).
+std::filesystem::path attach_socket_in(const std::filesystem::path& state);
+
 // Reads a state folder beside the controller that owns it, without a lock: every file in it is
 // replaced atomically, so each answer is whole, though two answers may be of different moments.
 // Errors name the folder; kNotFound: it is no state folder.

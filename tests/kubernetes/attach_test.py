@@ -4,8 +4,6 @@ executors of live boxes. Run one test: attach_test.py NAME; without a name: thei
 import base64
 import collections
 import contextlib
-import hashlib
-import hmac
 import http.client
 import json
 import pathlib
@@ -14,10 +12,10 @@ import ssl
 import subprocess
 import sys
 import time
-import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from cluster_world import ATTACH_RULES, MERGE, OWN, TEAM, USER, WRITES, cluster_world, world  # noqa: E402
+from ways import claims_of, executor_says, signed, url_bytes, url_text  # noqa: E402
 
 AUDIENCE = "sandfleet.dev/attach"
 RBAC = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{TEAM}"
@@ -26,14 +24,6 @@ OUR_MAP = f"/api/v1/namespaces/{OWN}/configmaps/sandfleet-attach-ca"
 OPEN = re.compile(r"the attach service is open.*port=(\d+)")
 
 Told = collections.namedtuple("Told", "status body retry_after")
-
-
-def url_bytes(text):
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def url_text(data):
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 class Harness:
@@ -137,26 +127,10 @@ def certificate_shown(port):
     return ssl.get_server_certificate(("127.0.0.1", port))
 
 
-def executor_says(endpoint, token):
-    """(status, JSON) of GET /v1/health, where a way leads to."""
-    url = urllib.parse.urlsplit(endpoint["url"])
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
-    with contextlib.closing(connection):
-        connection.request("GET", f"{url.path}/v1/health", None, {**endpoint["headers"], "Authorization": f"Bearer {token}"})
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
-
-
 def fleet_key(here):
     secret = here.cluster.ask("GET", f"/api/v1/namespaces/{OWN}/secrets/sandfleet-fleet-key").body["data"]
     (key,) = secret.values()
     return base64.b64decode(key)
-
-
-def signed(here, kind, claims):
-    key = hmac.digest(fleet_key(here), f"{kind}:{claims['uid']}:{claims['epoch']}".encode(), hashlib.sha256)
-    text = "sf1." + url_text(json.dumps({**claims, "kind": kind}, separators=(",", ":")).encode())
-    return f"{text}.{url_text(hmac.digest(key, text.encode(), hashlib.sha256))}"
 
 
 def expect_the_way_in(here, told, box):
@@ -166,15 +140,15 @@ def expect_the_way_in(here, told, box):
     assert given == {"namespace": TEAM, "name": "box", "uid": here.look("box")["metadata"]["uid"], "sandboxID": box,
                      **{each: status[each] for each in ("epoch", "incarnation", "run")}}, told
     assert set(endpoint) == {"url", "headers"}, told
-    claims = json.loads(url_bytes(token.split(".")[1]))
-    assert token == signed(here, "attach", claims), claims
+    claims = claims_of(token)
+    assert token == signed(fleet_key(here), "attach", claims), claims
     assert (claims["uid"], claims["epoch"], claims["run"]) == (given["uid"], given["epoch"], given["run"]), claims
     assert claims["subject"] == f"system:serviceaccount:{TEAM}:harness", claims
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", expires), told
     assert 0 < claims["expires"] / 1000 - time.time() <= 900, claims
 
     assert executor_says(endpoint, token) == (401, {"error": "token refused: wrong signature"})  # For the controller only.
-    code, health = executor_says(endpoint, signed(here, "admin", claims))
+    code, health = executor_says(endpoint, signed(fleet_key(here), "admin", claims))
     assert code == 200, health
     assert health["identity"] == {each: given[each] for each in ("uid", "epoch", "incarnation", "run")}, health
 

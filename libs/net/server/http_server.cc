@@ -74,17 +74,24 @@ int socket_of(MHD_Connection* connection) {
   return info == nullptr ? -1 : static_cast<int>(info->connect_fd);
 }
 
-std::string client_of(MHD_Connection* connection) {
-  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  if (info == nullptr || info->client_addr == nullptr) return {};
+std::string text_of(const sockaddr* from) {
   std::array<char, INET6_ADDRSTRLEN> text{};
-  const sockaddr* from = info->client_addr;
   const void* address =
       from->sa_family == AF_INET6
           ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(from)->sin6_addr)
           : static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(from)->sin_addr);
   ::inet_ntop(from->sa_family, address, text.data(), text.size());
   return text.data();
+}
+
+void tell_who_asks(MHD_Connection* connection, ServedRequest& request) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info == nullptr || info->client_addr == nullptr) return;
+  if (info->client_addr->sa_family != AF_UNIX) {
+    request.client = text_of(info->client_addr);
+  } else if (auto peer = base::peer_of(socket_of(connection))) {
+    request.peer = *std::move(peer);
+  }
 }
 
 bool is_same_socket(int one, int other) {
@@ -182,10 +189,12 @@ MHD_Result HttpServer::State::on_request(void* self, MHD_Connection* connection,
     const bool head = std::strcmp(method, "HEAD") == 0;
     const char* told =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-    *exchange = new Exchange{{.method = head ? "GET" : method,
-                              .path = path,
-                              .authorization = told == nullptr ? "" : told,
-                              .client = client_of(connection)}};
+    auto begun = std::make_unique<Exchange>();
+    begun->request = {.method = head ? "GET" : method,
+                      .path = path,
+                      .authorization = told == nullptr ? "" : told};
+    tell_who_asks(connection, begun->request);
+    *exchange = begun.release();
     return MHD_YES;
   }
   return static_cast<State*>(self)->take(connection, *static_cast<Exchange*>(*exchange), data,
@@ -271,10 +280,21 @@ base::Result<std::unique_ptr<HttpServer>> HttpServer::start(const ServerOptions&
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
 }
 
+base::Result<std::unique_ptr<HttpServer>> HttpServer::start_on(base::Fd listener,
+                                                               const ServerOptions& options,
+                                                               ServedHandler handler) {
+  auto state = std::make_unique<State>(options, std::move(handler));
+  state->options.address = "a Unix socket";
+  state->listener = std::move(listener);
+  TRY(state->daemon, state->serve());
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+}
+
 std::uint16_t HttpServer::port() const {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
   ::getsockname(state_->listener.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+  if (bound.ss_family == AF_UNIX) return 0;
   return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
                                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
 }

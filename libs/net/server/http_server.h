@@ -10,7 +10,9 @@
 
 #include "libs/base/certificate.h"
 #include "libs/base/clock.h"
+#include "libs/base/fd.h"
 #include "libs/base/result.h"
+#include "libs/base/unix_socket.h"
 
 namespace net {
 
@@ -19,7 +21,10 @@ struct ServedRequest {
   std::string path;    // Percent-decoded, without the query.
   std::string body = {};
   std::string authorization = {};  // That header; secret.
-  std::string client = {};         // The address that it came from, without the port.
+  // The address that it came from, without the port; empty over a Unix socket, which tells the
+  // peer.
+  std::string client = {};
+  std::optional<base::Peer> peer = {};
 };
 
 struct ServedAnswer {
@@ -52,11 +57,15 @@ class HttpServer {
  public:
   static base::Result<std::unique_ptr<HttpServer>> start(const ServerOptions& options,
                                                          ServedHandler handler);
+  // The same on a listening Unix socket; no address counts, and no bound of one.
+  static base::Result<std::unique_ptr<HttpServer>> start_on(base::Fd listener,
+                                                            const ServerOptions& options,
+                                                            ServedHandler handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  std::uint16_t port() const;
+  std::uint16_t port() const;  // 0 on a Unix socket.
 
   // From here on new connections see this certificate; no connection is refused on the way. Those
   // that are open are served to their end, for the patience at most and until `stop` is asked for;

@@ -1,6 +1,7 @@
 #include "libs/net/server/http_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 
 #include "libs/base/fd.h"
 #include "libs/base/files.h"
+#include "libs/base/testing/temporary_folder.h"
 #include "libs/net/curl_transport.h"
 #include "libs/net/server/routes.h"
 
@@ -54,6 +56,10 @@ class Client {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ =
         bound && ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+
+  explicit Client(base::Fd socket) : fd_(std::move(socket)), connected_(static_cast<bool>(fd_)) {
+    ::fcntl(fd_.get(), F_SETFL, 0);  // It waits.
   }
 
   bool connected() const { return connected_; }
@@ -259,6 +265,39 @@ TEST(HttpServer, ClosesConnectionsBeyondTheBoundOfOneAddressAndServesOthers) {
   while (get(server->port(), "/healthz").empty()) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   }
+}
+
+TEST(HttpServer, TellsWhoAsksOverAUnixSocket) {
+  const base::TemporaryFolder folder;
+  const auto listener = base::UnixListener::at(folder / "s", {});
+  ASSERT_TRUE(listener) << listener.error().message;
+  const auto server =
+      HttpServer::start_on(*(*listener)->share(), {}, [](const ServedRequest& request) {
+        const auto& peer = request.peer;
+        return ServedAnswer{200, peer
+                                     ? std::to_string(peer->pid) + " " + std::to_string(peer->uid) +
+                                           " " + request.client + request.body
+                                     : "nobody"};
+      });
+  ASSERT_TRUE(server) << server.error().message;
+  EXPECT_EQ((*server)->port(), 0);
+  for (int i = 0; i < 3; ++i) {
+    Client client(*base::connect_to(folder / "s"));
+    client.say("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello");
+    EXPECT_THAT(client.hear_all(), EndsWith("\r\n\r\n" + std::to_string(::getpid()) + " " +
+                                            std::to_string(::geteuid()) + " hello"));
+  }
+}
+
+TEST(HttpServer, CutsWhoDripsOverAUnixSocketToo) {
+  const base::TemporaryFolder folder;
+  const auto listener = base::UnixListener::at(folder / "s", {});
+  ASSERT_TRUE(listener) << listener.error().message;
+  const auto server =
+      HttpServer::start_on(*(*listener)->share(), {.patience = 200ms}, three_routes());
+  Client silent(*base::connect_to(folder / "s"));
+  silent.hear_all();
+  EXPECT_TRUE(silent.closed());
 }
 
 TEST(HttpServer, NamesTheAddressThatItCannotListenOn) {

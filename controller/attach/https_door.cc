@@ -1,42 +1,35 @@
-#include "controller/attach/door.h"
+#include "controller/attach/https_door.h"
 
 #include "libs/base/log.h"
 #include "libs/base/rest.h"
-#include "libs/net/server/routes.h"
 
 namespace controller {
-namespace {
 
-constexpr std::size_t kHeadBytesMax = 2 * kHarnessTokenBytesMax;  // One token, and the rest.
-constexpr std::size_t kBodyBytesMax = 4u << 10;                   // Two names.
-
-}  // namespace
-
-Door::Door(AttachService& service, kube::Client& client, const base::Clock& clock,
-           metrics::Registry& registry, DoorSettings settings)
+HttpsDoor::HttpsDoor(AttachService& service, kube::Client& client, const base::Clock& clock,
+                     metrics::Registry& registry, HttpsDoorSettings settings)
     : service_(service),
       registry_(registry),
       settings_(std::move(settings)),
       keeper_(client, clock, settings_.certificates) {}
 
 // What runs for a connection asks with the thread's token, and is waited for by the server's end.
-Door::~Door() { thread_.request_stop(); }
+HttpsDoor::~HttpsDoor() { thread_.request_stop(); }
 
-void Door::open() {
+void HttpsDoor::open() {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
-std::uint16_t Door::port() const {
+std::uint16_t HttpsDoor::port() const {
   std::lock_guard lock(mutex_);
   return server_ ? server_->port() : 0;
 }
 
-std::string Door::trouble() const {
+std::string HttpsDoor::trouble() const {
   std::lock_guard lock(mutex_);
   return server_ ? "" : "the attach service: " + trouble_;
 }
 
-void Door::run(const std::stop_token& stop) {
+void HttpsDoor::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const auto turned = turn(stop);
     if (!stop.stop_requested()) note(turned);
@@ -44,7 +37,7 @@ void Door::run(const std::stop_token& stop) {
   }
 }
 
-void Door::note(const base::Result<base::Done>& turned) {
+void HttpsDoor::note(const base::Result<base::Done>& turned) {
   if (turned) return;
   base::log::warn(
       port() ? "the attach service keeps its certificate" : "the attach service cannot open yet",
@@ -53,7 +46,7 @@ void Door::note(const base::Result<base::Done>& turned) {
   trouble_ = turned.error().message;
 }
 
-base::Result<base::Done> Door::turn(const std::stop_token& stop) {
+base::Result<base::Done> HttpsDoor::turn(const std::stop_token& stop) {
   TRY(const TlsMaterial material, keeper_.turn(stop));
   if (material.serving == served_) return base::Done{};
   CHECK_OK(serve(material.serving, stop));
@@ -64,20 +57,17 @@ base::Result<base::Done> Door::turn(const std::stop_token& stop) {
   return base::Done{};
 }
 
-base::Result<base::Done> Door::serve(const base::Certified& identity, const std::stop_token& stop) {
+base::Result<base::Done> HttpsDoor::serve(const base::Certified& identity,
+                                          const std::stop_token& stop) {
   if (port()) return server_->renew(identity, stop);  // No other thread replaces the server.
-  TRY(auto server,
-      net::HttpServer::start({.address = settings_.address,
-                              .port = settings_.port,
-                              .connections_max = settings_.connections_max,
-                              .connections_each_max = settings_.connections_each_max,
-                              .head_bytes_max = kHeadBytesMax,
-                              .body_bytes_max = kBodyBytesMax,
-                              .identity = identity},
-                             net::route({{"POST", std::string(kAttachPath),
-                                          [this, stop](const net::ServedRequest& request) {
-                                            return service_.answer(request, stop);
-                                          }}})));
+  TRY(auto server, net::HttpServer::start({.address = settings_.address,
+                                           .port = settings_.port,
+                                           .connections_max = settings_.connections_max,
+                                           .connections_each_max = settings_.connections_each_max,
+                                           .head_bytes_max = kAttachHeadBytesMax,
+                                           .body_bytes_max = kAttachBodyBytesMax,
+                                           .identity = identity},
+                                          service_.handler(stop)));
   base::log::info("the attach service is open",
                   {{"address", settings_.address}, {"port", server->port()}});
   std::lock_guard lock(mutex_);

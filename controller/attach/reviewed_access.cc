@@ -1,4 +1,4 @@
-#include "controller/attach/access.h"
+#include "controller/attach/reviewed_access.h"
 
 #include "libs/base/crypto.h"
 
@@ -6,7 +6,8 @@ namespace controller {
 
 using base::ErrorCode;
 
-Access::Access(Reviewer& reviewer, const base::Clock& clock, AccessSettings settings)
+ReviewedAccess::ReviewedAccess(Reviewer& reviewer, const base::Clock& clock,
+                               AccessSettings settings)
     : reviewer_(reviewer),
       clock_(clock),
       settings_(settings),
@@ -14,8 +15,9 @@ Access::Access(Reviewer& reviewer, const base::Clock& clock, AccessSettings sett
       each_(settings.each, settings.clients_max),
       all_(settings.all, clock.now()) {}
 
-base::Result<Caller> Access::admit(const std::string& client, const std::string& token,
-                                   const api::Key& sandbox, std::stop_token stop) {
+base::Result<std::string> ReviewedAccess::admit(const Asker& asker, const api::Key& sandbox,
+                                                std::stop_token stop) {
+  const std::string& token = asker.token;
   if (token.empty())
     return base::error(ErrorCode::kDenied, "no token: send it as Authorization: Bearer");
   if (token.size() > kHarnessTokenBytesMax)
@@ -25,7 +27,7 @@ base::Result<Caller> Access::admit(const std::string& client, const std::string&
   {
     std::lock_guard lock(mutex_);
     if (auto known = decisions_.find(question, clock_.now())) return *std::move(known);
-    if (auto refusal = held_back(client)) return *std::move(refusal);
+    if (auto refusal = held_back(asker.client)) return *std::move(refusal);
   }
   Decision decision = ask(token, sandbox, stop);
   if (decision || decision.error().code == ErrorCode::kDenied) {
@@ -36,7 +38,7 @@ base::Result<Caller> Access::admit(const std::string& client, const std::string&
   return decision;
 }
 
-std::optional<base::Error> Access::held_back(const std::string& client) {
+std::optional<base::Error> ReviewedAccess::held_back(const std::string& client) {
   const auto now = clock_.now();
   const bool one = each_.take(client, now);
   if (one && all_.take(now)) return std::nullopt;
@@ -46,11 +48,11 @@ std::optional<base::Error> Access::held_back(const std::string& client) {
   return refusal;
 }
 
-Access::Decision Access::ask(const std::string& token, const api::Key& sandbox,
-                             std::stop_token stop) {
+ReviewedAccess::Decision ReviewedAccess::ask(const std::string& token, const api::Key& sandbox,
+                                             std::stop_token stop) {
   TRY(Caller caller, reviewer_.identify(token, stop));
   CHECK_OK(reviewer_.allow(caller, sandbox, stop));
-  return caller;
+  return std::move(caller.name);
 }
 
 }  // namespace controller

@@ -1,10 +1,11 @@
-#include "controller/attach/door.h"
+#include "controller/attach/https_door.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
 
+#include "controller/attach/reviewed_access.h"
 #include "controller/attach/testing/scene.h"
 #include "controller/cluster/testing/kept_objects.h"
 #include "libs/base/testing/eventually.h"
@@ -42,9 +43,9 @@ struct Mute final : Reviewer {
   bool asked = false;
 };
 
-class DoorTest : public testing::Test {
+class HttpsDoorTest : public testing::Test {
  protected:
-  static DoorSettings settings() {
+  static HttpsDoorSettings settings() {
     return {.address = "127.0.0.1",
             .certificates = {.space = "sandfleet",
                              .secret = "attach-tls",
@@ -53,12 +54,12 @@ class DoorTest : public testing::Test {
             .look = 20ms,
             .look_while_closed = 20ms};
   }
-  std::unique_ptr<Door> closed_door(AttachService& service,
-                                    const DoorSettings& settings = DoorTest::settings()) {
-    return std::make_unique<Door>(service, server_.client(), clock_, registry_, settings);
+  std::unique_ptr<HttpsDoor> closed_door(
+      AttachService& service, const HttpsDoorSettings& settings = HttpsDoorTest::settings()) {
+    return std::make_unique<HttpsDoor>(service, server_.client(), clock_, registry_, settings);
   }
-  std::unique_ptr<Door> open_door(AttachService& service,
-                                  const DoorSettings& settings = DoorTest::settings()) {
+  std::unique_ptr<HttpsDoor> open_door(
+      AttachService& service, const HttpsDoorSettings& settings = HttpsDoorTest::settings()) {
     auto door = closed_door(service, settings);
     door->open();
     EXPECT_TRUE(base::eventually([&] { return door->port() != 0; })) << door->trouble();
@@ -80,7 +81,7 @@ class DoorTest : public testing::Test {
     return reply ? reply->status : 0;
   }
   // The same by one who believes `bundle`.
-  static int status_of(const Door& door, const std::string& bundle) {
+  static int status_of(const HttpsDoor& door, const std::string& bundle) {
     return status_of(door.port(), *net::curl_transport({.ca_bundle = bundle}));
   }
 
@@ -92,7 +93,7 @@ class DoorTest : public testing::Test {
   }};
   OneSandbox store_;
   Bearer reviewer_;
-  Access access_{reviewer_, clock_};
+  ReviewedAccess access_{reviewer_, clock_};
   metrics::Registry registry_{attach_metrics()};
   const AttachService::WayTo way_to_ = [](const api::Sandbox&,
                                           std::stop_token) -> base::Result<envd::Route> {
@@ -101,7 +102,7 @@ class DoorTest : public testing::Test {
   AttachService service_{{store_, access_, clock_, registry_}, kFleetKey, way_to_};
 };
 
-TEST_F(DoorTest, OpensOnceThereIsACertificateAndSaysWhyItCannot) {
+TEST_F(HttpsDoorTest, OpensOnceThereIsACertificateAndSaysWhyItCannot) {
   away_ = true;
   const auto door = closed_door(service_);
   EXPECT_EQ(door->trouble(), "the attach service: not opened yet");
@@ -115,7 +116,7 @@ TEST_F(DoorTest, OpensOnceThereIsACertificateAndSaysWhyItCannot) {
   EXPECT_EQ(status_of(*door, published_bundle()), 200);
 }
 
-TEST_F(DoorTest, FollowsItsCertificate) {
+TEST_F(HttpsDoorTest, FollowsItsCertificate) {
   const auto door = open_door(service_);
   const std::string before = published_bundle();
   EXPECT_EQ(status_of(*door, before), 200);
@@ -126,7 +127,7 @@ TEST_F(DoorTest, FollowsItsCertificate) {
   }));
 }
 
-TEST_F(DoorTest, TellsWhenItsCertificateEnds) {
+TEST_F(HttpsDoorTest, TellsWhenItsCertificateEnds) {
   const auto door = open_door(service_);
   const auto left = [&] {
     return registry_.gauge("sandfleet_attach_certificate_expiry_timestamp_seconds").value() -
@@ -136,7 +137,7 @@ TEST_F(DoorTest, TellsWhenItsCertificateEnds) {
   EXPECT_TRUE(base::eventually([&] { return left() > 89 * days && left() < 91 * days; })) << left();
 }
 
-TEST_F(DoorTest, StaysOpenWhileTheApiServerIsAway) {
+TEST_F(HttpsDoorTest, StaysOpenWhileTheApiServerIsAway) {
   const auto door = open_door(service_);
   away_ = true;
   const auto asked = server_.transport().requests().size();
@@ -144,9 +145,9 @@ TEST_F(DoorTest, StaysOpenWhileTheApiServerIsAway) {
   EXPECT_EQ(status_of(*door, published_bundle()), 200);
 }
 
-TEST_F(DoorTest, HasRoomForSoManyAtOnceAndForSoManyFromOneAddress) {
+TEST_F(HttpsDoorTest, HasRoomForSoManyAtOnceAndForSoManyFromOneAddress) {
   for (const bool each : {false, true}) {
-    DoorSettings settings = this->settings();
+    HttpsDoorSettings settings = this->settings();
     (each ? settings.connections_each_max : settings.connections_max) = 2;
     const auto door = open_door(service_, settings);
     const std::string bundle = published_bundle();
@@ -159,16 +160,16 @@ TEST_F(DoorTest, HasRoomForSoManyAtOnceAndForSoManyFromOneAddress) {
   }
 }
 
-TEST_F(DoorTest, TakesTheLongestToken) {
+TEST_F(HttpsDoorTest, TakesTheLongestToken) {
   const auto door = open_door(service_);
   const auto transport = net::curl_transport({.ca_bundle = published_bundle()});
   const std::string longest(kHarnessTokenBytesMax, 'x');
   EXPECT_EQ(status_of(door->port(), *transport, longest), 403) << "heard, and not believed";
 }
 
-TEST_F(DoorTest, WaitsForNobodyAtItsEnd) {
+TEST_F(HttpsDoorTest, WaitsForNobodyAtItsEnd) {
   Mute mute;
-  Access access(mute, clock_);
+  ReviewedAccess access(mute, clock_);
   AttachService service({store_, access, clock_, registry_}, kFleetKey, way_to_);
   auto door = open_door(service);
   const std::string bundle = published_bundle();

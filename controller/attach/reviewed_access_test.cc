@@ -1,4 +1,4 @@
-#include "controller/attach/access.h"
+#include "controller/attach/reviewed_access.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,38 +32,38 @@ struct OneCaller final : Reviewer {
   bool away = false;
 };
 
-class AccessTest : public testing::Test {
+class ReviewedAccessTest : public testing::Test {
  protected:
   ErrorCode refusal(const std::string& token, const api::Key& key = kBox,
                     const std::string& client = "10.0.0.1") {
-    const auto admitted = access_.admit(client, token, key, {});
+    const auto admitted = access_.admit({client, token}, key, {});
     EXPECT_FALSE(admitted);
     return admitted ? ErrorCode::kInvalid : admitted.error().code;
   }
 
   base::FakeClock clock_;
   OneCaller reviewer_;
-  Access access_{reviewer_,
-                 clock_,
-                 {.remembered = 10s,
-                  .refusal_remembered = 3s,
-                  .remembered_max = 3,
-                  .each = {4, 1s},
-                  .all = {6, 1s},
-                  .clients_max = 8}};
+  ReviewedAccess access_{reviewer_,
+                         clock_,
+                         {.remembered = 10s,
+                          .refusal_remembered = 3s,
+                          .remembered_max = 3,
+                          .each = {4, 1s},
+                          .all = {6, 1s},
+                          .clients_max = 8}};
 };
 
-TEST_F(AccessTest, IsTheApiServersWordForAShortTime) {
-  EXPECT_EQ(access_.admit("10.0.0.1", "good", kBox, {})->name, "harness");
-  EXPECT_TRUE(access_.admit("10.0.0.1", "good", kBox, {}));
+TEST_F(ReviewedAccessTest, IsTheApiServersWordForAShortTime) {
+  EXPECT_EQ(*access_.admit({"10.0.0.1", "good"}, kBox, {}), "harness");
+  EXPECT_TRUE(access_.admit({"10.0.0.1", "good"}, kBox, {}));
   EXPECT_EQ(reviewer_.questions, 1);
   clock_.advance(10s);
-  EXPECT_TRUE(access_.admit("10.0.0.1", "good", kBox, {}));
+  EXPECT_TRUE(access_.admit({"10.0.0.1", "good"}, kBox, {}));
   EXPECT_EQ(reviewer_.questions, 2) << "a right may have been taken away";
 }
 
-TEST_F(AccessTest, IsForOneTokenAndOneSandbox) {
-  EXPECT_TRUE(access_.admit("10.0.0.1", "good", kBox, {}));
+TEST_F(ReviewedAccessTest, IsForOneTokenAndOneSandbox) {
+  EXPECT_TRUE(access_.admit({"10.0.0.1", "good"}, kBox, {}));
   EXPECT_EQ(refusal("good", {"team-a", "other"}), ErrorCode::kDenied);
   EXPECT_EQ(refusal("bad"), ErrorCode::kDenied);
   EXPECT_EQ(refusal("bad"), ErrorCode::kDenied);
@@ -73,22 +73,22 @@ TEST_F(AccessTest, IsForOneTokenAndOneSandbox) {
   EXPECT_EQ(reviewer_.questions, 4) << "but not for long";
 }
 
-TEST_F(AccessTest, RemembersNoSilence) {
+TEST_F(ReviewedAccessTest, RemembersNoSilence) {
   reviewer_.away = true;
   EXPECT_EQ(refusal("good"), ErrorCode::kUnavailable);
   reviewer_.away = false;
-  EXPECT_TRUE(access_.admit("10.0.0.1", "good", kBox, {}));
+  EXPECT_TRUE(access_.admit({"10.0.0.1", "good"}, kBox, {}));
 }
 
-TEST_F(AccessTest, AsksNothingAboutWhatIsNoToken) {
+TEST_F(ReviewedAccessTest, AsksNothingAboutWhatIsNoToken) {
   EXPECT_EQ(refusal(""), ErrorCode::kDenied);
   EXPECT_EQ(refusal(std::string(kHarnessTokenBytesMax + 1, 'x')), ErrorCode::kDenied);
   EXPECT_EQ(reviewer_.questions, 0);
 }
 
-TEST_F(AccessTest, HoldsAFloodBackBeforeTheApiServerSeesIt) {
+TEST_F(ReviewedAccessTest, HoldsAFloodBackBeforeTheApiServerSeesIt) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(refusal("bad" + std::to_string(i)), ErrorCode::kDenied);
-  const auto held = access_.admit("10.0.0.1", "bad again", kBox, {});
+  const auto held = access_.admit({"10.0.0.1", "bad again"}, kBox, {});
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().code, ErrorCode::kRateLimited);
   EXPECT_THAT(held.error().message, HasSubstr("from 10.0.0.1"));
@@ -101,9 +101,9 @@ TEST_F(AccessTest, HoldsAFloodBackBeforeTheApiServerSeesIt) {
   EXPECT_EQ(refusal("bad again"), ErrorCode::kDenied);
 }
 
-TEST_F(AccessTest, RemembersABoundedNumberOfDecisions) {
+TEST_F(ReviewedAccessTest, RemembersABoundedNumberOfDecisions) {
   for (const char* name : {"a", "b", "c"}) refusal("good", {"team-a", name});
-  EXPECT_TRUE(access_.admit("10.0.0.2", "good", kBox, {}));  // Holds longer than the refusals.
+  EXPECT_TRUE(access_.admit({"10.0.0.2", "good"}, kBox, {}));  // Holds longer than the refusals.
   EXPECT_EQ(reviewer_.questions, 4);
   refusal("good", {"team-a", "c"});
   EXPECT_EQ(reviewer_.questions, 4);
@@ -111,15 +111,15 @@ TEST_F(AccessTest, RemembersABoundedNumberOfDecisions) {
   EXPECT_EQ(reviewer_.questions, 5) << "what would be forgotten first had made room";
 }
 
-TEST_F(AccessTest, MayBeAskedFromManyThreads) {
+TEST_F(ReviewedAccessTest, MayBeAskedFromManyThreads) {
   std::vector<std::jthread> threads;
   threads.reserve(8);
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
-      for (int j = 0; j < 50; ++j) (void)access_.admit("10.0.0.1", "good", kBox, {});
+      for (int j = 0; j < 50; ++j) (void)access_.admit({"10.0.0.1", "good"}, kBox, {});
     });
   threads.clear();
-  EXPECT_TRUE(access_.admit("10.0.0.1", "good", kBox, {}));
+  EXPECT_TRUE(access_.admit({"10.0.0.1", "good"}, kBox, {}));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace controller {
 
-struct DoorSettings {
+struct HttpsDoorSettings {
   std::string address = "0.0.0.0";
   std::uint16_t port = 0;  // 0: any free one.
   // Connections at once: from everywhere, and from one address.
@@ -23,13 +23,13 @@ struct DoorSettings {
 // The attach service over HTTPS, its certificates kept current by a thread of its own. It opens as
 // soon as there is a certificate: a door that cannot open yet says so and goes on trying. Its end
 // cuts what it is asked right then, and waits for nobody.
-class Door {
+class HttpsDoor {
  public:
-  Door(AttachService& service, kube::Client& client, const base::Clock& clock,
-       metrics::Registry& registry, DoorSettings settings);
-  ~Door();
-  Door(const Door&) = delete;
-  Door& operator=(const Door&) = delete;
+  HttpsDoor(AttachService& service, kube::Client& client, const base::Clock& clock,
+            metrics::Registry& registry, HttpsDoorSettings settings);
+  ~HttpsDoor();
+  HttpsDoor(const HttpsDoor&) = delete;
+  HttpsDoor& operator=(const HttpsDoor&) = delete;
 
   // Once, when the service can answer: what it reads from is complete.
   void open();
@@ -46,7 +46,7 @@ class Door {
 
   AttachService& service_;
   metrics::Registry& registry_;
-  const DoorSettings settings_;
+  const HttpsDoorSettings settings_;
   CertificateKeeper keeper_;
   base::Certified served_;  // By the server; of the thread alone.
   mutable std::mutex mutex_;
