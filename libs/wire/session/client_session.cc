@@ -213,7 +213,10 @@ void ClientSession::receive(const Resume& resume) {
       const auto& [stream_id, received, limit, ended] = row->second;
       if (const auto went_on = stream.go_on(received, limit, ended); !went_on)
         return close(CloseReason::kProtocol, went_on.error().message);
-      if (stream.done()) over.push_back(id);
+      if (stream.done())
+        over.push_back(id);
+      else
+        events_.emplace_back(StreamRoom{id});  // What was received meanwhile is held no more.
     } else if (unseen == first.end()) {
       over.push_back(id);
     } else if (stream.untouched()) {

@@ -277,12 +277,14 @@ TEST(ClientSession, GoesOnWithAnUploadWhereTheServerIs) {
     const char* name;
     Resume resume;
     std::vector<Message> data;
+    std::size_t rooms;  // That were told of.
   } cases[] = {
       {"it_saw_some",
        {.receiving = {{1, 2, 100, false}}},
-       {Data{.stream = 1, .offset = 2, .payload = "cdef", .end = true}}},
-      {"it_saw_all", {.receiving = {{1, 6, 100, true}}}, {}},
-      {"it_saw_nothing", {}, {Data{.stream = 1, .offset = 0, .payload = "abcdef", .end = true}}},
+       {Data{.stream = 1, .offset = 2, .payload = "cdef", .end = true}},
+       1},
+      {"it_saw_all", {.receiving = {{1, 6, 100, true}}}, {}, 0},
+      {"it_saw_nothing", {}, {Data{.stream = 1, .offset = 0, .payload = "abcdef", .end = true}}, 0},
   };
   for (const auto& test : cases) {
     Server server;
@@ -299,6 +301,7 @@ TEST(ClientSession, GoesOnWithAnUploadWhereTheServerIs) {
     EXPECT_EQ(heard[0], Message(Request{.id = 1, .op = "act", .seq = 1, .up = true})) << test.name;
     heard.erase(heard.begin());
     EXPECT_EQ(heard, test.data) << test.name;
+    EXPECT_EQ(server.events<StreamRoom>().size(), test.rooms) << test.name;
   }
 }
 

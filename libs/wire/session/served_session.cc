@@ -70,7 +70,10 @@ base::Result<SessionEvents> ServedSession::take_in(Resume resume) {
     const auto row = named.find(id);
     if (row != named.end())
       CHECK_OK(stream.go_on(row->second.received, row->second.limit, row->second.ended));
-    if (row == named.end() || stream.done()) over.push_back(id);
+    if (row == named.end() || stream.done())
+      over.push_back(id);
+    else
+      events.emplace_back(RoomMade{id});  // What was received meanwhile is held no more.
   }
   for (const std::uint32_t id : over) {
     streams_.forget_outgoing(id);

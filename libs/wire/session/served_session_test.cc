@@ -332,6 +332,22 @@ TEST(ServedSession, GoesOnAfterACutWhereEachSideIs) {
   EXPECT_EQ(peer.hear(), (std::vector<Message>{Data{.stream = 2, .offset = 4, .payload = "ef"}}));
 }
 
+TEST(ServedSession, TellsOfTheRoomThatAResumeMakes) {
+  Peer peer;
+  peer.say(Request{.id = 1, .op = "get", .down = 100});
+  peer.served.reply(1, base::Json::object());
+  while (const std::size_t room = peer.served.room(1))
+    peer.served.append(1, std::string(room, 'x'));
+  peer.hear();
+  peer.cut();
+  peer.served.link_up();
+  peer.hear();
+  const SessionEvents events =
+      peer.say(Resume{.receiving = {{.stream = 1, .received = 100, .limit = 1000}}});
+  EXPECT_TRUE(has<RoomMade>(events)) << "whoever fills the stream waits for it";
+  EXPECT_EQ(peer.served.room(1), 100u);
+}
+
 TEST(ServedSession, DropsWhatThePeerDoesNotNameAfterACut) {
   Peer peer;
   peer.say(look(1));
