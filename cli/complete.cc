@@ -14,7 +14,8 @@ bool is_one_of(const std::string& word, std::initializer_list<std::string_view> 
 // The value of the flag that `name` is.
 Completion value_of(const base::FlagShape& flag) {
   if (std::ranges::any_of(flag.names, [](const std::string& name) {
-        return is_one_of(name, {"--filename", "--kubeconfig", "--state"});
+        return is_one_of(name,
+                         {"--filename", "--kubeconfig", "--state", "--socket", "--token-file"});
       }))
     return {.files = true};
   return {.choices = flag.choices};
@@ -37,6 +38,8 @@ Completion next(const Line& line, const std::vector<base::FlagShape>& flags,
                            [](const std::string& name) { return name.starts_with("--"); });
   } else if (!line.verb) {
     for (const Verb& verb : verbs()) next.choices.push_back(verb.name);
+  } else if (line.verb->attaches) {
+    if (line.options.words.empty()) next.choices = find_names(line.options, Subject::kSandboxes);
   } else if (line.verb->takes_words) {
     const Words words = read_words(line.options.words);
     next.choices = find_names(line.options, words.subject);
@@ -55,6 +58,7 @@ bool completes(const std::string& path) {
 
 Completion complete(const std::vector<std::string>& words, const FindNames& find_names) {
   const std::string begun = words.empty() ? "" : words.back();
+  if (split_line(words).line.size() < words.size()) return {};  // Only the sandbox knows its words.
   Line line;
   base::Flags program("sandfleet", kAbout);
   const auto commands = declare(program, line.options, [](const Verb&) { return kDone; });

@@ -40,6 +40,14 @@ TEST(Complete, OffersWhatMayComeNext) {
       {{"apply", ""}, {}},
       {{"apply", "-f", ""}, {.files = true}},
       {{"--kubeconfig", ""}, {.files = true}},
+      {{"exec", ""}, {{"demo", "dream", "other"}}},
+      {{"exec", "-n", "team", ""}, {{"theirs"}}},
+      {{"exec", "demo", ""}, {}},
+      {{"exec", "demo", "--", "l"}, {}},
+      {{"exec", "--permission-mode", "R"}, {{"ReadOnly"}}},
+      {{"exec", "--socket", ""}, {.files = true}},
+      {{"ps", "o"}, {{"other"}}},
+      {{"kill", "demo", ""}, {}},
   };
   for (const auto& each : cases) {
     testing::internal::CaptureStderr();

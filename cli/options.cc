@@ -37,9 +37,35 @@ void add_common_flags(base::Flags& flags, Options& options) {
              "namespace to look in; else the context's, or default");
 }
 
+void add_run_flags(base::Flags& flags, Options& options) {
+  flags.flag("-i,--stdin", options.input, "pass on standard input; else it reads the end at once");
+  flags.text("-C,--cwd", options.folder, "folder to begin in; else the sandbox's workspace");
+  flags.texts("-e,--env", options.variables, "NAME=VALUE to set, or NAME to remove; repeatable");
+  flags.number("--timeout", options.limit_seconds, "seconds after which it is ended; 0: never",
+               {.at_least = 0, .at_most = 2'000'000});
+  flags.number("--grace", options.grace_seconds, "seconds between SIGTERM and SIGKILL",
+               {.at_least = 1, .at_most = 86'400});
+  flags.text("--permission-mode", options.permission_mode,
+             "what it may change; else all that you may",
+             {.choices = {"ReadOnly", "WorkspaceWrite", "DangerFullAccess"}});
+}
+
 void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
   add_common_flags(flags, options);
-  if (verb.takes_words) {
+  if (verb.attaches) {
+    flags.texts("words", options.words,
+                verb.kills
+                    ? "the sandbox, [NAMESPACE/]NAME or else SANDFLEET_SANDBOX, and the handle"
+                    : "the sandbox, [NAMESPACE/]NAME; else SANDFLEET_SANDBOX");
+    flags.text("--socket", options.socket,
+               "socket of agentd; else SANDFLEET_SOCKET, or where agentd has it by default");
+    flags.text(
+        "--token-file", options.token_file,
+        "token to attach with, read again for each link; else SANDFLEET_TOKEN_FILE, or none");
+    flags.text("--service-account", options.service_account,
+               "attach as this account of the sandbox's namespace, with a token that the cluster "
+               "gives for it");
+  } else if (verb.takes_words) {
     flags.texts("words", options.words, "names, with the kind before them or not: [KIND] NAME...");
   }
   if (verb.prints) {
@@ -65,6 +91,25 @@ void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
     flags.flag("--force-conflicts", options.force_conflicts,
                "take over fields that others have set (only in a cluster)");
   }
+  if (verb.runs) add_run_flags(flags, options);
+  if (verb.lists) {
+    flags.text("-o,--output", options.output, "how to print", {.choices = {"table", "json"}});
+  }
+  if (verb.kills) {
+    flags.text("-s,--signal", options.signal, "send only this, as SIGHUP, and wait for nothing");
+    flags.flag("--tree", options.tree, "with --signal: also to what has left its process group");
+    flags.number("--grace", options.grace_seconds, "seconds between SIGTERM and SIGKILL",
+                 {.at_least = 1, .at_most = 86'400});
+    flags.number("--timeout", options.timeout_seconds,
+                 "seconds to wait until nothing of it is left", {.at_least = 1, .at_most = 86'400});
+  }
+}
+
+// The word that a command line's next argument is the value of, if it is a flag that has one.
+bool takes_next(const std::vector<base::FlagShape>& flags, const std::string& typed) {
+  return std::ranges::any_of(flags, [&](const base::FlagShape& flag) {
+    return flag.takes_value && std::ranges::find(flag.names, typed) != flag.names.end();
+  });
 }
 
 }  // namespace
@@ -90,6 +135,19 @@ const std::vector<Verb>& verbs() {
        .about = "Delete the object; its sandbox follows its deletionPolicy.",
        .waits = true,
        .removes = true},
+      {.name = "exec",
+       .about =
+           "Run a command in a sandbox: exec [SANDBOX] -- COMMAND..., or exec SANDBOX COMMAND...",
+       .attaches = true,
+       .runs = true},
+      {.name = "ps",
+       .about = "List what was started in a sandbox.",
+       .attaches = true,
+       .lists = true},
+      {.name = "kill",
+       .about = "End what was started in a sandbox, and wait until nothing of it is left.",
+       .attaches = true,
+       .kills = true},
   };
   return kVerbs;
 }
@@ -115,6 +173,29 @@ std::vector<base::Flags*> declare(base::Flags& flags, Options& options,
     add_flags(*commands.back(), verb, options);
   }
   return commands;
+}
+
+SplitLine split_line(const std::vector<std::string>& typed) {
+  Options unused;
+  base::Flags program("sandfleet", kAbout);
+  const auto commands = declare(program, unused, [](const Verb&) { return kDone; });
+  const auto* flags = &program.shapes();
+  const Verb* verb = nullptr;
+  int words = 0;
+  for (auto at = typed.begin(); at != typed.end(); ++at) {
+    const bool marked = *at == "--";
+    if (verb && (marked || (!at->starts_with('-') && ++words == 2)))
+      return {{typed.begin(), at}, {marked ? at + 1 : at, typed.end()}};
+    if (at->starts_with('-')) {
+      if (takes_next(*flags, *at) && at + 1 != typed.end()) ++at;
+    } else if (!verb) {
+      const auto found = std::ranges::find(verbs(), *at, &Verb::name);
+      if (found == verbs().end() || !found->runs) break;
+      verb = &*found;
+      flags = &commands[static_cast<std::size_t>(found - verbs().begin())]->shapes();
+    }
+  }
+  return {typed};
 }
 
 Words read_words(const std::vector<std::string>& words) {

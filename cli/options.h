@@ -36,6 +36,14 @@ struct Options {
   bool remove_manifest = false;
   bool force_conflicts = false;
   std::vector<std::string> words = {};
+
+  // Of what reaches into a sandbox.
+  std::string socket = {}, token_file = {}, service_account = {};
+  std::vector<std::string> command = {};  // By split_line.
+  bool input = false, tree = false;
+  std::string folder = {}, permission_mode = {}, signal = {};
+  std::vector<std::string> variables = {};
+  std::int64_t limit_seconds = 0, grace_seconds = 10;
 };
 
 struct Verb {
@@ -45,11 +53,23 @@ struct Verb {
   bool waits = false;   // --wait, --timeout
   bool removes = false;
   bool applies = false;
+  bool attaches = false;  // Its first word is a sandbox, which it reaches into.
+  bool runs = false;      // What follows is a command.
+  bool lists = false;     // -o, of processes.
+  bool kills = false;
 };
 const std::vector<Verb>& verbs();
 
 // Whether the first word of a command line is a flag or a verb.
 bool could_begin(const std::string& word);
+
+// A command line, and apart from it the command that it is to run, as it is: what stands behind the
+// first `--`, or from the second word on. Without a verb that runs one all of it is the first.
+struct SplitLine {
+  std::vector<std::string> line, command = {};
+  bool operator==(const SplitLine&) const = default;
+};
+SplitLine split_line(const std::vector<std::string>& typed);
 
 inline constexpr char kAbout[] = "Shows and changes sandboxes.";
 // The program's flags, and each verb of the table as a command with its own; `run` gives the exit

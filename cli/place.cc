@@ -43,8 +43,20 @@ Result<Place, Nowhere> cluster(const Options& options, const Surroundings& aroun
 }  // namespace
 
 Surroundings surroundings_of_process() {
-  const char* state = std::getenv("SANDFLEET_STATE");
-  return {state ? state : "", kube::surroundings_of_process()};
+  const auto value = [](const char* name) {
+    const char* found = std::getenv(name);
+    return std::string(found ? found : "");
+  };
+  std::string socket_of_user = value("XDG_RUNTIME_DIR");
+  if (!socket_of_user.empty()) socket_of_user += "/sandfleet/agentd.sock";
+  std::error_code ignored;
+  if (!std::filesystem::exists(socket_of_user, ignored)) socket_of_user.clear();
+  return {.state = value("SANDFLEET_STATE"),
+          .kube = kube::surroundings_of_process(),
+          .sandbox = value("SANDFLEET_SANDBOX"),
+          .socket = value("SANDFLEET_SOCKET"),
+          .token_file = value("SANDFLEET_TOKEN_FILE"),
+          .socket_of_user = std::move(socket_of_user)};
 }
 
 Result<Place, Nowhere> choose_place(const Options& options, const Surroundings& around) {

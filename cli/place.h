@@ -24,6 +24,8 @@ struct Nowhere : base::Error {
 struct Surroundings {
   std::string state = {};  // $SANDFLEET_STATE
   kube::Surroundings kube = {};
+  std::string sandbox = {}, socket = {}, token_file = {};  // $SANDFLEET_SANDBOX and so on
+  std::string socket_of_user = {};  // In $XDG_RUNTIME_DIR, where there is one.
 };
 Surroundings surroundings_of_process();
 

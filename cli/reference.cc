@@ -1,6 +1,7 @@
 #include "cli/reference.h"
 
 #include "cli/options.h"
+#include "cli/way.h"
 
 namespace cli {
 
@@ -34,7 +35,38 @@ std::string reference() {
       "`yaml` | need the rights `get`, `list` and, to watch, `watch` |\n\n"
       "| Exit code | Meaning |\n|---|---|\n"
       "| 0 | done |\n| 1 | failed |\n| 2 | not understood |\n| 3 | not found |\n"
-      "| 4 | refused, or changed meanwhile |\n| 5 | not so within `--timeout` |\n";
+      "| 4 | refused, or changed meanwhile |\n| 5 | not so within `--timeout` |\n\n"
+      "`exec`, `ps` and `kill` reach into a sandbox through agentd on this machine: `--socket`, "
+      "else\n"
+      "`SANDFLEET_SOCKET`, else `$XDG_RUNTIME_DIR/sandfleet/agentd.sock` where that is, else\n" +
+      std::string("`") + kSocket +
+      "`. The sandbox is `[NAMESPACE/]NAME`, else `SANDFLEET_SANDBOX`. In a\n"
+      "cluster agentd asks for a token of a ServiceAccount that may attach: `--token-file`, else\n"
+      "`SANDFLEET_TOKEN_FILE`, or `--service-account` for one that the cluster gives.\n\n"
+      "What `exec` runs is as if it ran here. All that stands behind `--` is the command; without\n"
+      "`--` it is what stands behind the sandbox's name. No shell is involved: write `sh -c "
+      "'...'`.\n"
+      "Bytes go through as they are, and whoever does not read holds the command back. Standard\n"
+      "input is passed on with `-i` only, so that `exec` in a loop does not eat what the loop "
+      "reads.\n"
+      "A first SIGINT, SIGTERM or SIGHUP goes on to the command, a second ends it, a third does "
+      "not\n"
+      "wait for that. A link that is cut, or an agentd that is started anew, costs no byte; after\n"
+      "2 s a line says so to a terminal. `exec` returns when the command has ended and nobody "
+      "holds\n"
+      "its output open; what it has left behind ends then.\n\n"
+      "| Exit code of `exec` | Meaning |\n|---|---|\n"
+      "| 0 to 255 | the command's own |\n| 128 + n | signal n ended it |\n"
+      "| 2 | not understood; nothing was begun |\n"
+      "| 124 | `--timeout` was reached, and it was ended |\n"
+      "| 125 | sandfleet could not do its part: no agentd, no right, no such sandbox; or its "
+      "output\n"
+      "could not be written, and it was ended |\n"
+      "| 126, 127 | the command cannot be executed; there is none of that name |\n"
+      "| 255 | the way to it was lost for good, and what became of it is not known |\n\n"
+      "A command may use these numbers too; where they are ours, a line on standard error that "
+      "begins\n"
+      "with `sandfleet:` says more.\n";
   Options options;
   base::Flags flags("sandfleet", kAbout);
   const auto commands = declare(flags, options, [](const Verb&) { return kDone; });

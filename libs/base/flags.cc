@@ -49,7 +49,10 @@ void Flags::text(const std::string& name, std::string& field, const std::string&
 }
 void Flags::texts(const std::string& name, std::vector<std::string>& field, const std::string& help,
                   const FlagRule& rule) {
-  apply(state_->app->add_option(name, field, help), rule);
+  auto* option = state_->app->add_option(name, field, help);
+  // Each time it is given it takes one value, and no word that follows.
+  if (name.starts_with('-')) option->allow_extra_args(false);
+  apply(option, rule);
   note(state_->shapes, name, true, rule);
 }
 void Flags::number(const std::string& name, std::int64_t& field, const std::string& help,

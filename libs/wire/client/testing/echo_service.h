@@ -38,7 +38,9 @@ class EchoService : public Service {
     const Request& request = asked->request;
     if (request.op == "never") return;
     if (request.op == "act") ++acts_[request.args["key"]];
-    host.find(event.session)->reply(request.id, {{"did", request.op}});
+    ServedSession* session = host.find(event.session);
+    if (!session) return;  // It has ended meanwhile.
+    session->reply(request.id, {{"did", request.op}});
     if (request.op == "act") return;
     jobs_.push_back({.session = event.session, .out = request.args["out"]});
     if (request.op == "talk") jobs_.back().in = request.args["in"];

@@ -1,0 +1,77 @@
+#include "cli/inside.h"
+
+#include <ostream>
+
+#include "cli/exit_code.h"
+#include "cli/processes.h"
+#include "cli/way.h"
+
+namespace cli {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+// The sandbox's name among the words; empty: there is none.
+Result<std::string> named_in(const Verb& verb, const Options& options) {
+  const auto& words = options.words;
+  const std::size_t others = verb.kills ? 1 : 0;
+  if (words.size() < others)
+    return base::error(ErrorCode::kInvalid, "kill needs a handle; '", options.program,
+                       " ps' lists them");
+  if (words.size() > others + 1)
+    return base::error(ErrorCode::kInvalid, "too many words: \"", words.back(), "\"");
+  return words.size() > others ? words[0] : "";
+}
+
+Result<base::Done> judge_signal(const Options& options) {
+  if (options.tree && options.signal.empty())
+    return base::error(ErrorCode::kInvalid,
+                       "--tree is for --signal; without it all of the tree is ended");
+  if (!options.signal.empty() && signal_number(options.signal) == 0)
+    return base::error(ErrorCode::kInvalid, "--signal ", options.signal,
+                       ": there is no such signal; write it as SIGHUP");
+  return base::Done{};
+}
+
+}  // namespace
+
+Result<wire::ConnectionSettings> connection_for(const Verb& verb, const Options& options,
+                                                const Surroundings& around,
+                                                const FindToken& find_token) {
+  TRY(const auto named, named_in(verb, options));
+  TRY(const auto way, choose_way(options, named, around));
+  wire::ConnectionSettings settings{
+      .socket = way.socket,
+      .session = {.name = "sandfleet", .features = {"processes"}, .sandbox = way.sandbox},
+      .credential = credential_from(way.token_file)};
+  if (way.service_account.empty()) return settings;
+  settings.credential = [way, find_token]() -> Result<wire::Credential> {
+    TRY(auto token, find_token(way.sandbox, way.service_account));
+    return wire::Credential(std::optional<std::string>(std::move(token)));
+  };
+  return settings;
+}
+
+int refuse(const Verb& verb, const Options& options, const base::Error& why, std::ostream& err) {
+  err << "sandfleet: " << why.message << "\nRun '" << options.program << " " << verb.name
+      << " --help' for its flags.\n";
+  return kUsage;
+}
+
+int run_inside(const Verb& verb, const Options& options, wire::Connection& connection,
+               const Ends& ends, const Terminal& terminal) {
+  if (verb.runs) {
+    const auto command = read_command(options);
+    if (!command) return refuse(verb, options, command.error(), terminal.err);
+    return execute(connection, *command, ends, terminal);
+  }
+  if (const auto judged = judge_signal(options); !judged)
+    return refuse(verb, options, judged.error(), terminal.err);
+  const int code = verb.kills ? end_process(connection, options, terminal)
+                              : list_processes(connection, options, terminal);
+  connection.finish();
+  return code;
+}
+
+}  // namespace cli

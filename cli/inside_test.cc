@@ -1,0 +1,276 @@
+#include "cli/inside.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/signalfd.h>
+
+#include <array>
+#include <csignal>
+#include <future>
+#include <sstream>
+
+#include "cli/exit_code.h"
+#include "cli/testing/scripted_processes.h"
+#include "libs/base/files.h"
+#include "libs/base/testing/eventually.h"
+#include "libs/base/testing/temporary_folder.h"
+
+// The verbs that reach into a sandbox, against the serving side of sessions.
+namespace cli {
+namespace {
+
+using base::Json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::pair<base::Fd, base::Fd> new_pipe() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  return {base::Fd(ends[0]), base::Fd(ends[1])};
+}
+
+// A person at a terminal whose standard streams are a file and pipes.
+class Inside : public testing::Test {
+ protected:
+  Inside() {
+    ::signal(SIGPIPE, SIG_IGN);
+    out_ = base::Fd(::open((folder_ / "out").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+    err_ = base::Fd(::open((folder_ / "err").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+    around_.socket = folder_ / "agentd.sock";
+  }
+
+  int run(const std::vector<std::string>& typed) {
+    Options options;
+    base::Flags flags("sandfleet", kAbout);
+    declare(flags, options, [&](const Verb& verb) { return run(verb, options); });
+    const auto [line, command] = split_line(typed);
+    options.command = command;
+    std::vector<const char*> words = {"sandfleet"};
+    for (const auto& word : line) words.push_back(word.c_str());
+    return flags.parse(static_cast<int>(words.size()), words.data()).value_or(-1);
+  }
+  int run(const Verb& verb, const Options& options) {
+    const Terminal terminal{told_, warned_, no_input_, clock_};
+    auto settings = connection_for(verb, options, around_, {});
+    if (!settings) return refuse(verb, options, settings.error(), warned_);
+    settings->credential = [this] { return base::Result<wire::Credential>(server_.credential()); };
+    settings->session.lease_seconds = lease_seconds_;
+    wire::Connection connection(*settings, clock_);
+    const Ends ends{.in = in_.first.get(),
+                    .out = out_.get(),
+                    .err = err_.get(),
+                    .signals = signals_.first.get(),
+                    .watched = true};
+    return run_inside(verb, options, connection, ends, terminal);
+  }
+  std::future<int> begin(std::vector<std::string> typed) {
+    return std::async(std::launch::async, [this, typed = std::move(typed)] { return run(typed); });
+  }
+  void send(int number) {
+    signalfd_siginfo signal{};
+    signal.ssi_signo = static_cast<std::uint32_t>(number);
+    EXPECT_EQ(::write(signals_.second.get(), &signal, sizeof signal),
+              static_cast<ssize_t>(sizeof signal));
+  }
+  std::string shown() { return *base::read_file(folder_ / "out"); }
+  std::vector<std::string> heard() {
+    std::vector<std::string> heard;
+    server_.with([&](wire::SessionHost&) { heard = processes_.heard(); });
+    return heard;
+  }
+  bool spawned() {
+    bool is = false;
+    server_.with([&](wire::SessionHost&) { is = processes_.last_spawn() != nullptr; });
+    return is;
+  }
+  base::SystemClock clock_;
+  base::TemporaryFolder folder_;
+  ScriptedProcesses processes_;
+  wire::Server server_{folder_ / "agentd.sock", processes_};
+  Surroundings around_{.state = "/state", .sandbox = "team/box"};
+  std::pair<base::Fd, base::Fd> in_ = new_pipe(), signals_ = new_pipe();
+  base::Fd out_, err_;
+  std::int64_t lease_seconds_ = 300;
+  std::ostringstream told_, warned_;
+  std::istringstream no_input_;
+};
+
+TEST_F(Inside, ExecShowsWhatACommandSaysAndEndsAsItDoes) {
+  EXPECT_EQ(run({"exec", "--", "say", "3000000"}), 0);
+  EXPECT_EQ(shown(), std::string(3'000'000, 'x'));
+  EXPECT_EQ(*base::read_file(folder_ / "err"), "said");
+  EXPECT_EQ(run({"exec", "--", "code", "3"}), 3);
+  EXPECT_EQ(run({"exec", "--", "missing"}), kNoCommand);
+  EXPECT_THAT(warned_.str(), HasSubstr("sandfleet: missing: no such file\n"));
+}
+
+TEST_F(Inside, ExecPassesOnWhatWasAskedFor) {
+  EXPECT_EQ(run({"exec", "-C", "/srv", "-e", "A=1", "-e", "B=", "-e", "PATH", "--permission-mode",
+                 "ReadOnly", "--grace", "3", "other/box", "code", "0"}),
+            0);
+  const wire::Request& request = *processes_.last_spawn();
+  const auto args = *wire::from_json<wire::SpawnArgs>(request.args);
+  EXPECT_EQ(args.cwd, "/srv");
+  EXPECT_THAT(args.env,
+              ElementsAre(wire::EnvironmentChange("A", "1"), wire::EnvironmentChange("B", ""),
+                          wire::EnvironmentChange("PATH", std::nullopt)));
+  EXPECT_EQ(args.grace_ms, 3000);
+  EXPECT_EQ(request.permission_mode, wire::Ceiling::kReadOnly);
+  EXPECT_EQ(args.in, wire::StdinMode(wire::StdinIgnored{})) << "nobody said -i";
+}
+
+TEST_F(Inside, ExecPassesOnStandardInputToItsEnd) {
+  auto code = begin({"exec", "-i", "--", "cat"});
+  const std::string bytes(300'000, 'y');
+  ASSERT_TRUE(base::write_all(in_.second.get(), bytes));
+  ASSERT_TRUE(base::write_all(in_.second.get(), std::string("\0end", 4)));
+  in_.second.reset();
+  EXPECT_EQ(code.get(), 0);
+  EXPECT_EQ(shown(), bytes + std::string("\0end", 4));
+}
+
+TEST_F(Inside, ExecLeavesStandardInputAloneOtherwise) {
+  ASSERT_TRUE(base::write_all(in_.second.get(), "the loop's"));
+  EXPECT_EQ(run({"exec", "--", "cat"}), 0);
+  std::string left(100, ' ');
+  left.resize(static_cast<std::size_t>(::read(in_.first.get(), left.data(), left.size())));
+  EXPECT_EQ(left, "the loop's");
+}
+
+TEST_F(Inside, AFirstSignalGoesToTheCommand) {
+  auto code = begin({"exec", "--", "hang"});
+  ASSERT_TRUE(base::eventually([&] { return spawned(); }));
+  send(SIGINT);
+  EXPECT_EQ(code.get(), 128 + SIGINT);
+  EXPECT_THAT(heard(), ElementsAre("SIGINT"));
+}
+
+TEST_F(Inside, ASecondSignalEndsTheCommand) {
+  auto code = begin({"exec", "--", "stubborn"});
+  ASSERT_TRUE(base::eventually([&] { return spawned(); }));
+  send(SIGTERM);
+  ASSERT_TRUE(base::eventually([&] { return heard().size() == 1; }));
+  send(SIGTERM);
+  EXPECT_EQ(code.get(), 128 + SIGTERM);
+  EXPECT_THAT(heard(), ElementsAre("SIGTERM", "terminate"));
+}
+
+TEST_F(Inside, AThirdSignalDoesNotWait) {
+  auto code = begin({"exec", "--", "stubborn"});
+  ASSERT_TRUE(base::eventually([&] { return spawned(); }));
+  server_.go_away();
+  for (int i = 0; i < 3; ++i) send(SIGHUP);
+  EXPECT_EQ(code.get(), 128 + SIGHUP);
+}
+
+TEST_F(Inside, ASignalEndsTheWaitForAgentd) {
+  server_.with([](wire::SessionHost& host) { host.shut_down(); });  // It lets nobody in.
+  auto code = begin({"exec", "--", "code", "0"});
+  ASSERT_TRUE(base::eventually([&] { return server_.links_made() > 0; }));
+  send(SIGINT);
+  EXPECT_EQ(code.get(), 128 + SIGINT);
+  EXPECT_FALSE(spawned());
+}
+
+TEST_F(Inside, ALimitEndsTheCommand) {
+  EXPECT_EQ(run({"exec", "--timeout", "1", "--", "stubborn"}), kLimitReached);
+  EXPECT_THAT(heard(), ElementsAre("terminate"));
+  EXPECT_THAT(warned_.str(), HasSubstr("not over after 1s"));
+}
+
+TEST_F(Inside, ALongCutIsToldToAPersonAndCostsNothing) {
+  auto code = begin({"exec", "-i", "--", "cat"});
+  ASSERT_TRUE(base::eventually([&] { return spawned(); }));
+  server_.go_away();
+  ASSERT_TRUE(base::write_all(in_.second.get(), "typed meanwhile"));
+  in_.second.reset();
+  const auto end = clock_.now() + base::Milliseconds(2'300);
+  ASSERT_TRUE(base::eventually([&] { return clock_.now() > end; }));
+  server_.come_back();
+  EXPECT_EQ(code.get(), 0);
+  EXPECT_EQ(shown(), "typed meanwhile");
+  EXPECT_EQ(warned_.str(),
+            "sandfleet: no link to the sandbox; it goes on when there is one\n"
+            "sandfleet: there is a link again\n");
+}
+
+TEST_F(Inside, WhatIsNotKnownIsNotSaidToHaveEnded) {
+  auto code = begin({"exec", "--", "stubborn"});
+  ASSERT_TRUE(base::eventually([&] { return spawned(); }));
+  server_.begin_anew();  // Whoever is there now knows nothing of it.
+  EXPECT_EQ(code.get(), kWayLost);
+  EXPECT_THAT(warned_.str(), HasSubstr("its output broke off"));
+}
+
+TEST_F(Inside, WithoutALinkForTheLeaseTheWayIsLost) {
+  lease_seconds_ = 1;
+  auto code = begin({"exec", "--", "stubborn"});
+  ASSERT_TRUE(base::eventually([&] { return spawned(); }));
+  server_.go_away();
+  EXPECT_EQ(code.get(), kWayLost);
+  EXPECT_THAT(warned_.str(), HasSubstr("what became of it is not known"));
+}
+
+TEST_F(Inside, OutputThatCannotBeWrittenEndsTheCommand) {
+  out_ = base::Fd(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  EXPECT_EQ(run({"exec", "--", "say", "1000000000000"}), kNotBegun);
+  EXPECT_THAT(warned_.str(), HasSubstr("No space left"));
+  EXPECT_THAT(heard(), ElementsAre("terminate"));
+}
+
+TEST_F(Inside, NothingIsBegunWithoutAgentd) {
+  around_.socket = folder_ / "nobody.sock";
+  EXPECT_EQ(run({"exec", "--", "code", "0"}), kNotBegun);
+  EXPECT_THAT(warned_.str(), HasSubstr("nobody.sock"));
+  EXPECT_EQ(run({"ps"}), kFailed);
+}
+
+TEST_F(Inside, PsAndKillKnowWhatOthersHaveBegun) {
+  const std::string handle(16, 'a'), other(16, 'b');
+  server_.with([&](wire::SessionHost&) {
+    processes_.add(handle, "stubborn");
+    processes_.add(other, "hang");
+  });
+  EXPECT_EQ(run({"ps"}), 0);
+  EXPECT_THAT(told_.str(), HasSubstr(handle + "   7     Running   stubborn\n"));
+  EXPECT_THAT(told_.str(), HasSubstr(other + "   7     Running   hang\n"));
+
+  told_.str("");
+  EXPECT_EQ(run({"kill", handle}), 0);
+  EXPECT_EQ(told_.str(), "process/" + handle + " ended: Killed(SIGTERM)\n");
+  told_.str("");
+  EXPECT_EQ(run({"kill", "team/box", other, "-s", "SIGHUP", "--tree"}), 0);
+  EXPECT_EQ(told_.str(), "process/" + other + " signalled: SIGHUP\n");
+  EXPECT_EQ(run({"kill", other, "-s", "SIGHUP"}), kNotFound) << "nobody is left";
+  EXPECT_EQ(run({"kill", "0123456789abcdef"}), kNotFound);
+
+  told_.str("");
+  EXPECT_EQ(run({"ps", "-o", "json"}), 0);
+  EXPECT_EQ(Json::parse(told_.str())["processes"].size(), 2u);
+}
+
+TEST_F(Inside, WhatIsNotUnderstoodReachesNobody) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"exec"},
+      {"exec", "box"},
+      {"exec", "box", "--"},
+      {"exec", "-e", "=1", "--", "code", "0"},
+      {"exec", "a/b/c", "--", "cat"},
+      {"exec", "--permission-mode", "All", "--", "cat"},
+      {"ps", "box", "other"},
+      {"kill"},
+      {"kill", "box", "0123456789abcdef", "more"},
+      {"kill", "--tree", "0123456789abcdef"},
+      {"kill", "-s", "HUP", "0123456789abcdef"},
+  };
+  testing::internal::CaptureStderr();
+  for (const auto& line : lines) EXPECT_EQ(run(line), kUsage) << testing::PrintToString(line);
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(server_.links_made(), 0);
+}
+
+}  // namespace
+}  // namespace cli
