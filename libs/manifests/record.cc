@@ -23,11 +23,6 @@ std::map<std::string, std::string> texts_at(const Json& json, const char* key) {
   return texts;
 }
 
-bool is_record(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return !name.starts_with('.') && path.extension() == ".json";
-}
-
 }  // namespace
 
 std::string to_text(const Id& id) {
@@ -146,6 +141,21 @@ std::string_view cure_of(Kind kind) {
                "everything in it";
 }
 
+bool is_record(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return !name.starts_with('.') && path.extension() == ".json";
+}
+
+Result<std::optional<Record>> read_record(const fs::path& path, Kind kind) {
+  TRY(const auto json, read_json_file(path, cure_of(kind)));
+  if (!json) return std::optional<Record>();
+  auto record = record_from_json(*json);
+  if (!record)
+    return base::error(ErrorCode::kInvalid, path.string(), " ", record.error().message, "; ",
+                       cure_of(kind));
+  return std::optional<Record>(*std::move(record));
+}
+
 RecordFiles read_record_files(const Layout& layout, Kind kind) {
   RecordFiles found;
   std::error_code error;
@@ -156,15 +166,9 @@ RecordFiles read_record_files(const Layout& layout, Kind kind) {
     if (error) break;
     const fs::path& path = entry->path();
     if (!is_record(path)) continue;
-    const auto json = read_json_file(path, cure_of(kind));
-    if (!json) found.unreadable.emplace(path, json.error());
-    if (!json || !*json) continue;  // Deleted since it was listed.
-    auto record = record_from_json(**json);
-    if (record)
-      found.records.push_back(*std::move(record));
-    else
-      found.unreadable.emplace(path, base::error(ErrorCode::kInvalid, path.string(), " ",
-                                                 record.error().message, "; ", cure_of(kind)));
+    auto record = read_record(path, kind);
+    if (!record) found.unreadable.emplace(path, record.error());
+    if (record && *record) found.records.push_back(**std::move(record));
   }
   if (error)
     found.unreadable.emplace(folder, base::error(ErrorCode::kUnavailable, "cannot list ",

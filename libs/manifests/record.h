@@ -90,6 +90,9 @@ base::Result<std::optional<base::Json>> read_json_file(const std::filesystem::pa
 // `what` it is no instance of, for the message ("UID").
 base::Result<std::filesystem::path> json_file_of(const std::filesystem::path& folder,
                                                  const std::string& name, std::string_view what);
+bool is_record(const std::filesystem::path& file);  // By its name.
+// One record's file; nothing: it is not there any more. Errors say what to do about a spoilt one.
+base::Result<std::optional<Record>> read_record(const std::filesystem::path& path, Kind kind);
 // Every record of a state folder that has a file.
 base::Result<std::vector<Record>> read_records(const Layout& layout, Kind kind);
 // The same, with why files cannot be read for those that cannot.

@@ -50,6 +50,9 @@ void drain_bell(int fd) {
 
 Watcher::Watcher(std::vector<std::filesystem::path> folders,
                  std::function<base::Milliseconds()> look)
+    : Watcher([folders = std::move(folders)] { return folders; }, std::move(look)) {}
+
+Watcher::Watcher(Folders folders, std::function<base::Milliseconds()> look)
     : folders_(std::move(folders)),
       look_(std::move(look)),
       changes_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
@@ -76,7 +79,7 @@ void Watcher::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     // Watched before it is read, so that no change falls between; again each time, because a folder
     // may have been put in another's place. Without inotify the time alone decides.
-    for (const auto& folder : folders_)
+    for (const auto& folder : folders_())
       ::inotify_add_watch(changes_.get(), folder.c_str(),
                           IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                               IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);

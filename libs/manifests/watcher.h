@@ -16,7 +16,10 @@ namespace manifests {
 // again.
 class Watcher {
  public:
+  using Folders = std::function<std::vector<std::filesystem::path>()>;
   Watcher(std::vector<std::filesystem::path> folders, std::function<base::Milliseconds()> look);
+  // The same where it depends which folders those are; asked before each look.
+  Watcher(Folders folders, std::function<base::Milliseconds()> look);
   ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -29,7 +32,7 @@ class Watcher {
   void wait(base::Milliseconds at_most) const;
   bool next_is_step(base::Milliseconds at_most) const;
 
-  const std::vector<std::filesystem::path> folders_;
+  const Folders folders_;
   const std::function<base::Milliseconds()> look_;
   base::Fd changes_, bell_;
   std::jthread thread_;
