@@ -1,0 +1,57 @@
+#include "agentd/way/attach_client.h"
+
+#include <utility>
+
+#include "agentd/way/attach_exchange.h"
+
+namespace agentd {
+namespace {
+
+constexpr base::Seconds kAskAgain{1};
+constexpr std::size_t kReplyBytesMax = 64u << 10;
+
+NoWay unavailable(std::string why) { return {Refusal::kUnavailable, std::move(why), kAskAgain}; }
+
+}  // namespace
+
+AttachClient::AttachClient(aio::Executor executor, std::unique_ptr<Line> line,
+                           AttachClientSettings settings)
+    : executor_(executor), line_(std::move(line)), settings_(settings), tasks_(executor) {}
+
+aio::Task<Answer> AttachClient::ask(wire::SandboxName sandbox, std::optional<std::string> token) {
+  if (token && !is_token(*token))
+    co_return NoWay{Refusal::kDenied, "what was shown is no token of a ServiceAccount"};
+  const Key key{sandbox.space, sandbox.name, std::move(token)};
+  auto known = questions_.find(key);
+  if (known == questions_.end()) {
+    if (questions_.size() >= settings_.questions_max)
+      co_return unavailable("too many questions to the attach service at once");
+    known = questions_.emplace(key, std::make_shared<Question>(executor_)).first;
+    tasks_.spawn(put(key, known->second));
+  }
+  const auto question = known->second;
+  while (!question->answer) co_await question->answered.wait();
+  co_return *question->answer;
+}
+
+aio::Task<> AttachClient::put(Key key, std::shared_ptr<Question> question) {
+  auto& [space, name, token] = key;
+  auto answer = co_await aio::within(converse({space, name}, token), settings_.patience);
+  question->answer = answer ? *std::move(answer)
+                            : Answer(unavailable("the attach service did not answer in time"));
+  questions_.erase(key);
+  question->answered.notify_all();
+}
+
+aio::Task<Answer> AttachClient::converse(wire::SandboxName sandbox,
+                                         std::optional<std::string> token) {
+  auto stream = co_await line_->open(settings_.patience);
+  if (!stream) co_return unavailable("cannot ask the attach service: " + stream.error().message);
+  aio::HttpRequest request = attach_request(sandbox, token, line_->host(), line_->prefix());
+  const auto reply = co_await aio::exchange(*std::move(stream), std::move(request),
+                                            settings_.patience, kReplyBytesMax);
+  if (!reply) co_return unavailable("the attach service: " + reply.error().message);
+  co_return attach_answer(*reply, sandbox);
+}
+
+}  // namespace agentd
