@@ -46,7 +46,7 @@ class FolderHome final : public Home {
   // What is on record is kept alive even where nothing more can be recorded, as on a full disk.
   base::Result<base::Done> start() override {
     const auto scanned = store_->scan_once();
-    if (!scanned && scanned.error().code != base::ErrorCode::kUnavailable) return scanned;
+    if (!scanned && scanned.error().code != base::ErrorCode::kUnavailable) return scanned.error();
     if (!scanned)
       base::log::error("the manifests cannot be taken; going on with what is on record",
                        {{"error", scanned.error()}});
