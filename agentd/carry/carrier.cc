@@ -262,8 +262,7 @@ aio::Task<Ending> Carrier::attempt(bool ask) {
     adopt(std::get<Way>(std::move(answer)));
   }
   if (hello_.session) parts_.roster.take(*this, *hello_.session);
-  auto opened =
-      co_await ExecutorLink::open(parts_.executor, parts_.background, *way_, hello_, now());
+  auto opened = co_await ExecutorLink::open(parts_.executor, parts_.dialler, *way_, hello_, now());
   auto* failed = std::get_if<Ending>(&opened);
   parts_.counts.dialled(welcomed_, failed ? word_for(*failed) : "welcome");
   if (failed) co_return std::move(*failed);

@@ -12,7 +12,6 @@
 #include "agentd/metrics/metrics.h"
 #include "agentd/way/directory.h"
 #include "agentd/way/way.h"
-#include "libs/aio/background.h"
 #include "libs/base/clock.h"
 #include "libs/wire/session/pulse.h"
 
@@ -33,7 +32,7 @@ struct CarrierTimes {
 // What all carriers of an agentd work with.
 struct CarrierParts {
   aio::Executor executor;
-  aio::Background& background;
+  const Dialler& dialler;
   WaysIn& ways;
   Directory& directory;
   Roster& roster;

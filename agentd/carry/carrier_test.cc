@@ -161,9 +161,9 @@ aio::Task<> pause_and_run_again(Site& site) {
   Harness& harness = site.harness();
   site.link(harness);
   EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.directory.tell(Standing::kPaused);
   site.executor.quiesce();
   EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
-  site.directory.tell(Standing::kPaused);
   site.executor.resumed({"uid-1", 3, 4, 8});
   site.directory.tell(Standing::kRunning);
   EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness, 2));

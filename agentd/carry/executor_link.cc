@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "agentd/dial/dial.h"
 #include "libs/wire/proof.h"
 
 namespace agentd {
@@ -20,14 +19,13 @@ ExecutorLink::ExecutorLink(aio::Executor executor, std::shared_ptr<aio::WebSocke
                            base::Moment now)
     : outbox(std::move(executor)), pulse(now), socket_(std::move(socket)) {}
 
-aio::Task<ExecutorLink::Opened> ExecutorLink::open(aio::Executor executor,
-                                                   aio::Background& background, Way way,
-                                                   wire::Hello hello, base::Moment now) {
+aio::Task<ExecutorLink::Opened> ExecutorLink::open(aio::Executor executor, const Dialler& dialler,
+                                                   Way way, wire::Hello hello, base::Moment now) {
   const auto token = wire::split_token(way.token);
   if (!token) co_return Ending(Unreachable{token.error().message});
   const auto place = place_of(way.url);
   if (!place) co_return Ending(Unreachable{place.error().message});
-  auto stream = co_await dial(*place, background, kConnectWithin);
+  auto stream = co_await dialler.dial(*place, kConnectWithin);
   if (!stream) co_return Ending(Unreachable{stream.error().message});
   auto socket = co_await aio::WebSocket::open(*std::move(stream), place->authority(),
                                               place->path + kSessionPath, way.headers,

@@ -6,8 +6,8 @@
 
 #include "agentd/carry/next_step.h"
 #include "agentd/carry/outbox.h"
+#include "agentd/dial/dial.h"
 #include "agentd/way/way.h"
-#include "libs/aio/background.h"
 #include "libs/aio/websocket.h"
 #include "libs/wire/frames/frame.h"
 #include "libs/wire/handshake.h"
@@ -21,7 +21,7 @@ class ExecutorLink {
   // Dials, and shakes hands as a client whose token is not shown (docs/protocol.md, "Opening a
   // link"). What the harness said in `hello` goes on, but for its credential.
   using Opened = std::variant<std::shared_ptr<ExecutorLink>, Ending>;
-  static aio::Task<Opened> open(aio::Executor executor, aio::Background& background, Way way,
+  static aio::Task<Opened> open(aio::Executor executor, const Dialler& dialler, Way way,
                                 wire::Hello hello, base::Moment now);
 
   // The frame that let us in, and what it says.

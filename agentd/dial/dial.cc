@@ -92,4 +92,11 @@ aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, aio::Bac
   co_return failed;
 }
 
+aio::Task<base::Result<std::shared_ptr<aio::Stream>>> Dialler::dial(
+    Place place, base::Milliseconds within) const {
+  CO_TRY(auto stream, co_await agentd::dial(place, background_, within));
+  if (!place.tls) co_return stream;
+  co_return co_await tls_.secure(std::move(stream), place.host, within);
+}
+
 }  // namespace agentd

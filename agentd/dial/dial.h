@@ -3,9 +3,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "libs/aio/background.h"
 #include "libs/aio/stream.h"
+#include "libs/aio/tls/tls.h"
 #include "libs/base/result.h"
 
 namespace agentd {
@@ -27,5 +29,20 @@ base::Result<Place> place_of(std::string_view url);
 // within the time.
 aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, aio::Background& background,
                                                            base::Milliseconds within);
+
+// Connections to URLs of both kinds, with TLS where the URL says so.
+class Dialler {
+ public:
+  // `background` outlives it.
+  Dialler(aio::Background& background, aio::TlsClient tls)
+      : background_(background), tls_(std::move(tls)) {}
+
+  aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place,
+                                                             base::Milliseconds within) const;
+
+ private:
+  aio::Background& background_;
+  const aio::TlsClient tls_;
+};
 
 }  // namespace agentd

@@ -52,7 +52,7 @@ struct Site {
         roster(limits),
         counts(registry),
         parts{.executor = loop.executor(),
-              .background = background,
+              .dialler = dialler,
               .ways = ways,
               .directory = directory,
               .roster = roster,
@@ -92,6 +92,7 @@ struct Site {
 
   aio::Loop loop;
   aio::Background background{1};
+  Dialler dialler{background, *aio::TlsClient::with({})};
   base::SystemClock clock;
   Executor executor;
   ScriptedWays ways;

@@ -1,0 +1,151 @@
+// sandfleet-agentd: on each harness node, carries what harnesses ask for to their sandboxes.
+//
+//   harness -> UnixDoor (may it connect?) -> Carriers -> Carrier: one harness, and its executor
+//                                                          |  WaysIn (the attach service)
+//                                                          |  Directory (what the watch says)
+//                                                          v
+//                                             the executor, through the provider's router
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include "agentd/carry/carriers.h"
+#include "agentd/door/unix_door.h"
+#include "agentd/metrics/metrics.h"
+#include "agentd/options.h"
+#include "agentd/way/sources.h"
+#include "libs/aio/loop.h"
+#include "libs/base/descriptors.h"
+#include "libs/base/files.h"
+#include "libs/base/log.h"
+#include "libs/metrics/process.h"
+#include "libs/net/server/routes.h"
+
+using namespace agentd;  // NOLINT: the program's own words.
+
+namespace {
+
+constexpr int kBackgroundThreads = 4;               // Names are looked up there.
+constexpr std::size_t kDescriptorsForOthers = 128;  // Than links.
+
+constexpr std::size_t kAuthoritiesBytesMax = 4u << 20;
+
+// Each link has one to the harness and one to the executor.
+RosterLimits limits_of(const Options& options, std::size_t descriptors) {
+  RosterLimits limits{.links_max = static_cast<std::size_t>(options.links_max),
+                      .links_each_max = static_cast<std::size_t>(options.links_each_max)};
+  const std::size_t for_links = descriptors - std::min(descriptors / 2, kDescriptorsForOthers);
+  limits.greeting_max = std::clamp<std::size_t>(for_links / 8, 1, limits.greeting_max);
+  const std::size_t room = (for_links - 2 * limits.greeting_max) / 2;
+  if (room < limits.links_max) {
+    base::log::warn("fewer links than asked for: there are not enough descriptors",
+                    {{"links", room}, {"descriptors", descriptors}});
+    limits.links_max = std::max<std::size_t>(room, 1);
+  }
+  return limits;
+}
+
+base::Result<Dialler> dialler_of(const Options& options, aio::Background& background) {
+  std::optional<std::string> authorities;
+  if (!options.executor_ca.empty()) {
+    TRY(authorities, base::read_file(options.executor_ca, kAuthoritiesBytesMax));
+  }
+  TRY(auto tls, aio::TlsClient::with({.authorities = std::move(authorities)}));
+  return Dialler(background, std::move(tls));
+}
+
+base::Result<std::unique_ptr<net::HttpServer>> serve_metrics(const Options& options,
+                                                             metrics::Registry& registry,
+                                                             std::function<std::string()> trouble) {
+  return net::HttpServer::start(
+      {.address = options.metrics_address,
+       .port = static_cast<std::uint16_t>(options.metrics_port)},
+      net::route({{"GET", "/metrics",
+                   [&registry](const net::ServedRequest&) {
+                     return net::ServedAnswer{200, registry.expose(),
+                                              std::string(metrics::kContentType)};
+                   }},
+                  {"GET", "/healthz", net::probe([] { return std::string(); })},
+                  {"GET", "/readyz", net::probe(std::move(trouble))}}));
+}
+
+base::Result<base::Done> say_ready(const Options& options, const net::HttpServer& server) {
+  const bool v6 = options.metrics_address.find(':') != std::string::npos;
+  const std::string host = v6 ? "[" + options.metrics_address + "]" : options.metrics_address;
+  const std::string url = "http://" + host + ":" + std::to_string(server.port());
+  base::log::info("ready", {{"socket", options.socket}, {"metrics", url + "/metrics"}});
+  if (options.ready_file.empty()) return base::Done{};
+  const base::Json told = {{"socket", options.socket}, {"url", url}, {"pid", ::getpid()}};
+  return base::write_file_atomically(options.ready_file, base::to_text(told) + "\n", 0644);
+}
+
+aio::Task<int> serve(aio::Executor executor, UnixDoor& door, Carriers& carriers,
+                     std::atomic<bool>& ending, base::Seconds drain) {
+  aio::TaskGroup tasks(executor);
+  tasks.spawn(door.open());
+  const int signal = co_await aio::wait_for_signal({SIGTERM, SIGINT});
+  base::log::info("stopping; sessions go on in their sandboxes", {{"signal", signal}});
+  ending = true;
+  tasks.cancel();
+  co_await tasks.wait();
+  co_await carriers.drain(drain);
+  co_await carriers.end();
+  co_return 0;
+}
+
+base::Result<int> run(const Options& options) {
+  TRY(const Settings settings, settings_of(options));
+  const base::DescriptorLimit descriptors = base::raise_descriptor_limit();
+  const base::SystemClock clock;
+  metrics::Registry registry(metrics_table());
+  metrics::watch_process(registry);
+  Counts counts(registry);
+  std::minstd_rand chance{std::random_device{}()};
+
+  aio::Loop loop;
+  aio::Background background(kBackgroundThreads);
+  TRY(const auto sources, open_sources(options.way, loop.executor(), background, clock));
+  TRY(const Dialler dialler, dialler_of(options, background));
+  const RosterLimits limits = limits_of(options, descriptors.now);
+  Roster roster(limits);
+  const CarrierParts parts{
+      .executor = loop.executor(),
+      .dialler = dialler,
+      .ways = sources->ways(),
+      .directory = sources->directory(),
+      .roster = roster,
+      .counts = counts,
+      .clock = clock,
+      .usual = settings.usual,
+      .jitter = [&chance] { return std::uniform_real_distribution<>(0, 1)(chance); }};
+  Carriers carriers(parts, limits);
+
+  TRY(const auto listener, base::UnixListener::at(options.socket, settings.rights));
+  UnixDoor door(loop.executor(), *listener, settings.allowed,
+                [&carriers](std::shared_ptr<aio::Stream> harness, std::string peer) {
+                  carriers.carry(std::move(harness), std::move(peer));
+                });
+  std::atomic<bool> ending = false;
+  TRY(const auto server, serve_metrics(options, registry, [&ending] {
+        return std::string(ending ? "it is about to end" : "");
+      }));
+  CHECK_OK(say_ready(options, *server));
+  return loop.run(
+      serve(loop.executor(), door, carriers, ending, base::Seconds(options.drain_seconds)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (const auto exit_code = parse_options(argc, argv, options)) return *exit_code;
+  base::log::configure(*base::log::parse_level(options.log_level),
+                       *base::log::parse_format(options.log_format));
+  const auto ended = run(options);
+  if (ended) return *ended;
+  base::log::error("cannot go on", {{"error", ended.error()}});
+  return 1;
+}

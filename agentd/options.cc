@@ -1,0 +1,118 @@
+#include "agentd/options.h"
+
+#include <grp.h>
+
+#include <charconv>
+
+#include "libs/base/strings.h"
+
+namespace agentd {
+namespace {
+
+base::Error wrong(std::string_view flag, std::string_view text, std::string_view why) {
+  return base::error(base::ErrorCode::kInvalid, flag, " ", text, ": ", why);
+}
+
+base::Result<mode_t> mode_of(const std::string& text) {
+  unsigned mode = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (failed != std::errc() || end != text.data() + text.size() || text.empty() || mode > 0777)
+    return wrong("--socket-mode", text, "give an octal mode such as 0660");
+  return static_cast<mode_t>(mode);
+}
+
+// A name, or a number.
+base::Result<gid_t> group_of(std::string_view flag, const std::string& text) {
+  if (const group* known = ::getgrnam(text.c_str())) return known->gr_gid;
+  const auto number = base::parse_integer(text);
+  if (!number || *number < 0 || *number > UINT32_MAX - 1)
+    return wrong(flag, text, "there is no such group");
+  return static_cast<gid_t>(*number);
+}
+
+base::Result<uid_t> user_of(const std::string& text) {
+  const auto number = base::parse_integer(text);
+  if (!number || *number < 0 || *number > UINT32_MAX - 1)
+    return wrong("--allow-uid", text, "give a user's number");
+  return static_cast<uid_t>(*number);
+}
+
+base::Result<wire::SandboxName> sandbox_of(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  wire::SandboxName name{text.substr(0, slash),
+                         slash == std::string::npos ? std::string() : text.substr(slash + 1)};
+  if (name.space.empty() || name.name.empty() || name.name.find('/') != std::string::npos)
+    return wrong("--sandbox", text, "give NAMESPACE/NAME");
+  return name;
+}
+
+}  // namespace
+
+base::Result<Settings> settings_of(const Options& options) {
+  Settings settings;
+  TRY(settings.rights.mode, mode_of(options.socket_mode));
+  if (!options.socket_group.empty()) {
+    TRY(settings.rights.group, group_of("--socket-group", options.socket_group));
+  }
+  for (const std::string& one : options.allow_uids) {
+    TRY(const uid_t uid, user_of(one));
+    settings.allowed.uids.push_back(uid);
+  }
+  for (const std::string& one : options.allow_gids) {
+    TRY(const gid_t gid, group_of("--allow-gid", one));
+    settings.allowed.gids.push_back(gid);
+  }
+  if (!options.sandbox.empty()) {
+    TRY(settings.usual, sandbox_of(options.sandbox));
+  }
+  return settings;
+}
+
+void declare(base::Flags& flags, Options& options) {
+  flags.text("--socket", options.socket, "Unix socket where harnesses connect", {.required = true});
+  flags.text("--socket-mode", options.socket_mode,
+             "its mode: who may write to it may connect to it");
+  flags.text("--socket-group", options.socket_group, "its group, a name or a number");
+  flags.texts("--allow-uid", options.allow_uids,
+              "user, by number, who may attach; may be given several times. Without this and "
+              "--allow-gid: whoever can connect");
+  flags.texts("--allow-gid", options.allow_gids,
+              "group whose members may attach, a name or a number; may be given several times");
+  declare(flags, options.way);
+  flags.text("--executor-ca", options.executor_ca,
+             "file of the authorities to believe where executors are reached by https; else the "
+             "system's");
+  flags.text("--sandbox", options.sandbox,
+             "NAMESPACE/NAME of the Sandbox that a harness means that names none");
+  flags.number("--links-max", options.links_max, "harnesses at once; more are told to come later",
+               {.at_least = 1, .at_most = 65'536});
+  flags.number("--links-each-max", options.links_each_max, "of those, to one Sandbox",
+               {.at_least = 1, .at_most = 65'536});
+  flags.text("--metrics-address", options.metrics_address,
+             "IP address where /metrics, /healthz and /readyz are served");
+  flags.number("--metrics-port", options.metrics_port, "their port; 0: any free one",
+               {.at_least = 0, .at_most = 65'535});
+  flags.text("--ready-file", options.ready_file,
+             "written once agentd works, with its addresses as JSON");
+  flags.number("--drain-seconds", options.drain_seconds,
+               "how long harnesses have to hang up when agentd is asked to end",
+               {.at_least = 0, .at_most = 600});
+  flags.text("--log-level", options.log_level, "how much is said",
+             {.choices = {"debug", "info", "warn", "error"}});
+  flags.text("--log-format", options.log_format, "for people or for machines",
+             {.choices = {"text", "json"}});
+}
+
+std::optional<int> parse_options(int argc, const char* const* argv, Options& options) {
+  base::Flags flags("sandfleet-agentd",
+                    "Carries what harnesses of this node ask for to their sandboxes.");
+  declare(flags, options);
+  if (const auto exit_code = flags.parse(argc, argv)) return exit_code;
+  if (const std::string wrong = contradiction_in(options.way); !wrong.empty())
+    return flags.refuse(wrong);
+  if (const auto settings = settings_of(options); !settings)
+    return flags.refuse(settings.error().message);
+  return std::nullopt;
+}
+
+}  // namespace agentd

@@ -1,0 +1,140 @@
+"""agentd between harnesses and executors, all of them real: what a harness asks for arrives, whatever of what lies between is
+cut, frozen or killed. Run one test: agentd.py NAME; without a name: their names."""
+
+import contextlib
+import hashlib
+import stat
+import sys
+
+from whole import delete_all, whole_world, world
+from harness import Agentd, Closed, Harness, Proxy
+from world import provider_manifest, sandbox_manifest, wait_until
+
+
+@contextlib.contextmanager
+def carried(*arguments, through=None):
+    """A sandbox that is Ready, and agentd; what is in sandboxes may be reached `through` a proxy of its port."""
+    with whole_world() as (provider, controller), controller, world.temporary_folder("agentd") as folder:
+        manifest = provider_manifest(provider)
+        if through:
+            manifest = manifest.replace(provider.data_url, f"http://127.0.0.1:{through(provider.ports[1])}")
+        controller.declare("provider", manifest)
+        controller.declare("box", sandbox_manifest("box"))
+        controller.wait_ready("box")
+        with Agentd(folder, controller, *arguments) as agentd:
+            yield provider, controller, agentd
+        assert not agentd.socket.exists(), "a socket is left"
+        delete_all(provider, controller, ["box"])
+
+
+def refusal(agentd, **how):
+    harness = Harness(agentd.socket, **how)
+    with contextlib.closing(harness):
+        try:
+            harness.dial()
+        except Closed as closed:
+            return closed
+    raise AssertionError(f"let in: {harness.welcomes}")
+
+
+def test_a_harness_works_with_files_in_its_sandbox():
+    with carried() as (provider, controller, agentd):
+        assert stat.S_IMODE(agentd.socket.stat().st_mode) == 0o660
+        assert agentd.ask("/readyz")[0] == 200
+        with Harness(agentd.socket) as harness:
+            welcome = harness.welcomes[0]
+            seen = controller.sandboxes()["box"]
+            assert (welcome["uid"], welcome["epoch"]) == (seen["metadata"]["uid"], seen["status"]["epoch"]), welcome
+            assert welcome["expiresMs"] == 0 and "files" in welcome["features"], welcome
+            made = harness.call("fs.mkdir", {"path": "a/b", "parents": True}, mutating=True)
+            assert made["created"], made
+            info = harness.call("fs.stat", {"path": "a/b"})["info"]
+            assert info["type"] == "directory", info
+            box = seen["status"]["sandboxID"]
+            assert world.run_inside(provider, box, "ls -d $HOME/a/b")[0] == 0
+            assert agentd.metrics()["sandfleet_agentd_links"] == 1
+            harness.end()
+        wait_until("no link", lambda: agentd.metrics()["sandfleet_agentd_links"] == 0)
+
+
+def test_who_has_no_business_there_is_told():
+    with carried("--sandbox", "default/box", "--links-max", "1") as (_, controller, agentd):
+        nowhere = refusal(agentd, sandbox="default/nowhere")
+        assert nowhere.reason == "denied" and "nowhere" in nowhere.message, nowhere
+        with Harness(agentd.socket):
+            many = refusal(agentd)
+            assert many.reason == "busy" and many.retry_after_ms, many
+        controller.declare("box", sandbox_manifest("box", desired="Paused"))
+        wait_until(controller.story, lambda: controller.sandboxes()["box"]["status"].get("state") == "Paused")
+        paused = refusal(agentd)
+        assert paused.reason == "quiesce" and "sandfleet resume default/box" in paused.message, paused
+
+
+def test_a_session_goes_on_after_a_pause():
+    with carried() as (_, controller, agentd), Harness(agentd.socket) as harness:
+        harness.call("fs.mkdir", {"path": "before"}, mutating=True)
+        controller.cli("pause", "box")
+        wait_until(controller.story, lambda: controller.sandboxes()["box"]["status"].get("state") == "Paused")
+        controller.cli("resume", "box")
+        harness.wait(lambda: len(harness.welcomes) == 2)
+        assert harness.welcomes[1]["resumed"], harness.welcomes
+        assert harness.call("fs.stat", {"path": "before"})["info"]["type"] == "directory"
+
+
+def test_a_session_outlives_agentd():
+    with carried() as (_, _, agentd):
+        harness = Harness(agentd.socket).connect()
+        harness.call("fs.mkdir", {"path": "before"}, mutating=True)
+        session = harness.session
+        agentd.program.kill()
+        assert agentd.socket.exists()
+        unanswered = harness.ask("fs.mkdir", {"path": "meanwhile"}, mutating=True)
+        agentd.start()
+        harness.connect()
+        assert harness.session == session and harness.welcomes[0]["resumed"], harness.welcomes
+        harness.wait(lambda: unanswered in harness.replies)
+        assert harness.replies[unanswered]["ok"]["created"], harness.replies
+        agentd.program.process.terminate()
+        try:
+            harness.wait(lambda: False)
+        except Closed as closed:
+            assert closed.reason == "shutdown" and closed.retry_after_ms, closed
+        harness.close()
+        assert agentd.program.process.wait(30) == 0, agentd.program.output()
+
+
+def test_a_download_is_exact_whatever_is_cut():
+    proxies, bytes_in_all = [], 12_000_000
+
+    def through(port):
+        proxies.append(Proxy(port))
+        return proxies[0].port
+
+    with carried(through=through) as (provider, controller, agentd), contextlib.closing(proxies[0]) as proxy:
+        box = controller.sandboxes()["box"]["status"]["sandboxID"]
+        code, digest = world.run_inside(provider, box, f"head -c {bytes_in_all} /dev/urandom > $HOME/big; sha256sum < $HOME/big")
+        assert code == 0
+        with Harness(agentd.socket) as harness:
+            number = harness.ask("fs.readBytes", {"path": "big"}, down=True)
+            stream, cuts, kills, made = harness.streams[number], 0, 0, []
+            while not stream.ended:
+                made.append(harness.ask("fs.mkdir", {"path": f"made-{len(made)}"}, mutating=True))
+                if len(made) % 5 == 0:
+                    agentd.program.kill()
+                    kills += 1
+                    agentd.start()
+                else:
+                    cuts += proxy.cut()
+                enough = len(stream.content) + 900_000
+                try:
+                    harness.wait(lambda: stream.ended or len(stream.content) > enough)
+                except Closed:
+                    harness.connect()
+            assert stream.error is None and hashlib.sha256(stream.content).hexdigest() == digest.split()[0]
+            harness.wait(lambda: not harness.waiting)
+            assert all(harness.replies[each]["ok"]["created"] for each in made), harness.replies
+            assert cuts >= 5 and kills >= 2, (cuts, kills)
+
+
+if __name__ == "__main__":
+    world.run_test_named_by(sys.argv[1:], globals())
