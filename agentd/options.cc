@@ -1,7 +1,5 @@
 #include "agentd/options.h"
 
-#include <grp.h>
-
 #include <charconv>
 
 #include "libs/base/strings.h"
@@ -21,13 +19,9 @@ base::Result<mode_t> mode_of(const std::string& text) {
   return static_cast<mode_t>(mode);
 }
 
-// A name, or a number.
 base::Result<gid_t> group_of(std::string_view flag, const std::string& text) {
-  if (const group* known = ::getgrnam(text.c_str())) return known->gr_gid;
-  const auto number = base::parse_integer(text);
-  if (!number || *number < 0 || *number > UINT32_MAX - 1)
-    return wrong(flag, text, "there is no such group");
-  return static_cast<gid_t>(*number);
+  if (const auto known = base::find_group(text)) return *known;
+  return wrong(flag, text, "there is no such group");
 }
 
 base::Result<uid_t> user_of(const std::string& text) {
