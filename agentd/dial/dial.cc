@@ -4,8 +4,10 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <vector>
 
+#include "libs/base/certificate.h"
 #include "libs/base/strings.h"
 
 namespace agentd {
@@ -19,23 +21,23 @@ base::Error not_a_url(std::string_view url) {
 
 // Without asking anybody: what is an address, and what means this machine (RFC 6761 §6.3).
 std::string known_address(const std::string& host) {
-  in_addr ignored{};
-  if (::inet_pton(AF_INET, host.c_str(), &ignored) == 1) return host;
+  if (base::is_ip_address(host)) return host;
   return host == "localhost" || host.ends_with(".localhost") ? "127.0.0.1" : "";
 }
 
 base::Result<std::vector<std::string>> look_up(const std::string& host) {
   addrinfo hints{}, *found = nullptr;
-  hints.ai_family = AF_INET;
+  hints.ai_flags = AI_ADDRCONFIG;  // Of the families that this machine has.
   hints.ai_socktype = SOCK_STREAM;
   if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0)
     return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host, ": ",
                        ::gai_strerror(failed));
   std::vector<std::string> addresses;
   for (const addrinfo* one = found; one && addresses.size() < kAddressesMax; one = one->ai_next) {
-    char text[INET_ADDRSTRLEN] = {};
-    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ai_addr);
-    if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text)) addresses.emplace_back(text);
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(one->ai_addr, one->ai_addrlen, text.data(), text.size(), nullptr, 0,
+                      NI_NUMERICHOST) == 0)
+      addresses.emplace_back(text.data());
   }
   ::freeaddrinfo(found);
   return addresses;
@@ -48,11 +50,32 @@ aio::Task<base::Result<std::vector<std::string>>> addresses_of(std::string host,
   co_return co_await background.run([host] { return look_up(host); });
 }
 
+// "host", "host:80", "[::1]" or "[::1]:80" into the place.
+bool take_authority(std::string_view authority, Place& place) {
+  const std::size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
+  if (bracket == std::string_view::npos) return false;
+  const std::size_t colon = authority.find(':', bracket);
+  std::string_view host = authority.substr(0, colon);
+  const bool v6 = host.starts_with('[');
+  if (v6 && !host.ends_with(']')) return false;
+  if (v6) host = host.substr(1, host.size() - 2);
+  place.host = base::lower(host);
+  if (v6 && (place.host.find(':') == std::string::npos || !base::is_ip_address(place.host)))
+    return false;
+  place.port = place.tls ? 443 : 80;
+  if (colon == std::string_view::npos) return true;
+  const auto port = base::parse_integer(authority.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65'535) return false;
+  place.port = static_cast<int>(*port);
+  return true;
+}
+
 }  // namespace
 
 std::string Place::authority() const {
+  const std::string name = host.find(':') == std::string::npos ? host : "[" + host + "]";
   const bool usual = port == (tls ? 443 : 80);
-  return usual ? host : host + ":" + std::to_string(port);
+  return usual ? name : name + ":" + std::to_string(port);
 }
 
 base::Result<Place> place_of(std::string_view url) {
@@ -65,15 +88,7 @@ base::Result<Place> place_of(std::string_view url) {
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   place.path = rest.substr(slash);
   while (place.path.ends_with('/')) place.path.pop_back();
-  const std::string_view authority = rest.substr(0, slash);
-  const std::size_t colon = authority.find(':');
-  place.host = base::lower(authority.substr(0, colon));
-  place.port = place.tls ? 443 : 80;
-  if (colon != std::string_view::npos) {
-    const auto port = base::parse_integer(authority.substr(colon + 1));
-    if (!port || *port < 1 || *port > 65'535) return not_a_url(url);
-    place.port = static_cast<int>(*port);
-  }
+  if (!take_authority(rest.substr(0, slash), place)) return not_a_url(url);
   const bool odd = place.host.find_first_of("@[]?#% ") != std::string::npos ||
                    place.path.find_first_of("?# ") != std::string::npos;
   if (place.host.empty() || odd) return not_a_url(url);

@@ -15,7 +15,7 @@ namespace agentd {
 // Where a URL leads.
 struct Place {
   bool tls = false;
-  std::string host;
+  std::string host;  // An IPv6 address without its brackets.
   int port = 0;
   std::string path;  // Without a slash at its end.
 

@@ -21,6 +21,8 @@ const UrlCase kUrls[] = {
     {"HTTP://Host/prefix/id/24984/", Place{false, "host", 80, "/prefix/id/24984"}, "host"},
     {"https://h:443/", Place{true, "h", 443, ""}, "h"},
     {"http://h:443", Place{false, "h", 443, ""}, "h:443"},
+    {"http://[::1]:3000/p", Place{false, "::1", 3000, "/p"}, "[::1]:3000"},
+    {"https://[FD00::1]", Place{true, "fd00::1", 443, ""}, "[fd00::1]"},
     {"h:80", std::nullopt},
     {"ftp://h", std::nullopt},
     {"http://", std::nullopt},
@@ -29,7 +31,13 @@ const UrlCase kUrls[] = {
     {"http://h:65536", std::nullopt},
     {"http://h:80x", std::nullopt},
     {"http://user@h", std::nullopt},
-    {"http://[::1]:80", std::nullopt},
+    {"http://[::1", std::nullopt},
+    {"http://[::1]x", std::nullopt},
+    {"http://[::1]:", std::nullopt},
+    {"http://[]:80", std::nullopt},
+    {"http://[::g]:80", std::nullopt},
+    {"http://[127.0.0.1]", std::nullopt},
+    {"http://::1", std::nullopt},
     {"http://h/path?query", std::nullopt},
     {"http://h /", std::nullopt},
 };
@@ -56,6 +64,11 @@ aio::Task<> dial_names(Site& site) {
     const auto stream =
         co_await dial({.host = host, .port = port}, site.background, base::Milliseconds(5'000));
     EXPECT_TRUE(stream) << host << ": " << stream.error().message;
+  }
+  aio::HttpServer other(site.loop.executor(), [](auto) { return aio::sleep_for({}); });
+  if (const auto v6_port = other.listen("::1", 0)) {
+    EXPECT_TRUE(co_await dial({.host = "::1", .port = *v6_port}, site.background,
+                              base::Milliseconds(5'000)));
   }
   const auto nobody = co_await dial({.host = "nobody.invalid", .port = port}, site.background,
                                     base::Milliseconds(5'000));

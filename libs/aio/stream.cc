@@ -193,14 +193,41 @@ base::Fd DescriptorStream::release() {
   return base::Fd(state_->both_ways && state_->in.is_open() ? state_->in.release() : -1);
 }
 
+// Of one of both families.
+struct Address {
+  sockaddr_storage storage = {};
+  socklen_t size = sizeof storage;
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr_in& v4() { return reinterpret_cast<sockaddr_in&>(storage); }
+  sockaddr_in6& v6() { return reinterpret_cast<sockaddr_in6&>(storage); }
+};
+
+base::Result<Address> address_of(const std::string& text, int port) {
+  Address address;
+  const in_port_t number = htons(static_cast<std::uint16_t>(port));
+  if (::inet_pton(AF_INET, text.c_str(), &address.v4().sin_addr) == 1) {
+    address.v4().sin_family = AF_INET;
+    address.v4().sin_port = number;
+    address.size = sizeof(sockaddr_in);
+  } else if (::inet_pton(AF_INET6, text.c_str(), &address.v6().sin6_addr) == 1) {
+    address.v6().sin6_family = AF_INET6;
+    address.v6().sin6_port = number;
+    address.size = sizeof(sockaddr_in6);
+  } else {
+    return base::error(base::ErrorCode::kInvalid, "not an IP address: ", text);
+  }
+  return address;
+}
+
 // At a port where nobody listens, a socket of the same machine may be given that very port to leave
 // from, and then reaches itself.
 bool is_connected_to_itself(int fd) {
-  sockaddr_in own{}, peer{};
-  socklen_t own_size = sizeof own, peer_size = sizeof peer;
-  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
-         ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 &&
-         own.sin_port == peer.sin_port && own.sin_addr.s_addr == peer.sin_addr.s_addr;
+  Address own, peer;
+  return ::getsockname(fd, own.get(), &own.size) == 0 &&
+         ::getpeername(fd, peer.get(), &peer.size) == 0 && own.size == peer.size &&
+         std::memcmp(&own.storage, &peer.storage, own.size) == 0;
 }
 
 Task<base::Result<base::Done>> wait_connected(stream_descriptor& descriptor) {
@@ -239,16 +266,12 @@ std::shared_ptr<Stream> Stream::over(Executor executor, base::Fd in, base::Fd ou
 
 Task<base::Result<std::shared_ptr<Stream>>> connect(base::Fd socket, std::string address, int port,
                                                     base::Milliseconds timeout) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (::inet_pton(AF_INET, address.c_str(), &to.sin_addr) != 1)
-    co_return base::error(base::ErrorCode::kInvalid, "not an IPv4 address: ", address);
+  CO_TRY(const Address to, address_of(address, port));
   const Executor executor = co_await asio::this_coro::executor;
   make_non_blocking(socket.get());
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+  if (::connect(socket.get(), to.get(), to.size) != 0) {
     if (errno != EINPROGRESS) co_return stream_error("connect", errno);
     stream_descriptor waiting(executor, socket.get());
     const auto connected = co_await within(wait_connected(waiting), timeout);
@@ -267,7 +290,8 @@ Task<base::Result<std::shared_ptr<Stream>>> connect(base::Fd socket, std::string
 
 Task<base::Result<std::shared_ptr<Stream>>> connect(std::string address, int port,
                                                     base::Milliseconds timeout) {
-  base::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  CO_TRY(const Address to, address_of(address, port));
+  base::Fd socket(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) co_return stream_error("make a socket", errno);
   co_return co_await connect(std::move(socket), std::move(address), port, timeout);
 }

@@ -48,7 +48,8 @@ class Stream {
 };
 
 // Connects `socket` (an unconnected TCP socket, perhaps made in another network namespace) to an
-// IPv4 address. kUnavailable: refused, unreachable or too slow.
+// address, IPv4 or IPv6, which must be of its family. kUnavailable: refused, unreachable or too
+// slow.
 Task<base::Result<std::shared_ptr<Stream>>> connect(base::Fd socket, std::string address, int port,
                                                     base::Milliseconds timeout);
 // The same over a socket of this process's own network.

@@ -239,6 +239,28 @@ TEST(Stream, TellsAnUrgentWordFromPlainBytes) {
   loop.run(hears_urgent_words(loop.executor()));
 }
 
+Task<int> connects_over_v6(int listener, int port) {
+  const auto stream = co_await connect("::1", port, testing::kPatience);
+  EXPECT_TRUE(stream);
+  if (!stream) co_return 0;
+  EXPECT_TRUE(base::Fd(::accept(listener, nullptr, nullptr)));  // And closed.
+  EXPECT_EQ(co_await hear_all(*stream), "<end>");
+  co_return 0;
+}
+TEST(Stream, ConnectsToAddressesOfBothFamilies) {
+  const base::Fd listener(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  auto* const plain = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  if (::bind(listener.get(), plain, size) != 0) GTEST_SKIP() << "this machine has no IPv6";
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), plain, &size), 0);
+  Loop loop;
+  loop.run(connects_over_v6(listener.get(), ntohs(address.sin6_port)));
+}
+
 Task<int> connects_or_says_why() {
   const auto nobody = co_await connect("127.0.0.1", 1, testing::kPatience);
   EXPECT_FALSE(nobody);
