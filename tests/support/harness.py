@@ -22,17 +22,18 @@ PATIENCE_S = 60
 
 
 class Agentd:
-    """sandfleet-agentd beside a controller on a folder of manifests."""
+    """sandfleet-agentd beside a controller on a folder of manifests; without one, its arguments say where it looks."""
 
     def __init__(self, folder, controller, *arguments):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.socket, self.arguments, self.controller = self.folder / "agentd.sock", arguments, controller
+        self.socket, self.controller = self.folder / "agentd.sock", controller
+        self.arguments = ["--state", controller.state, *arguments] if controller else arguments
 
     def start(self):
         ready = self.folder / "ready"
-        self.program = Program("sandfleet-agentd", "--socket", self.socket, "--state", self.controller.state, "--ready-file", ready,
-                               "--log-level", "debug", *self.arguments, log=self.folder / "agentd.log", ready_file=ready)
+        self.program = Program("sandfleet-agentd", "--socket", self.socket, "--ready-file", ready, "--log-level", "debug",
+                               *self.arguments, log=self.folder / "agentd.log", ready_file=ready)
         self.url = json.loads(ready.read_text())["url"]
         return self
 
