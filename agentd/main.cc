@@ -6,23 +6,23 @@
 //                                                          v
 //                                             the executor, through the provider's router
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <random>
 
 #include "agentd/carry/carriers.h"
+#include "agentd/door/tcp_door.h"
 #include "agentd/door/unix_door.h"
 #include "agentd/metrics/metrics.h"
 #include "agentd/options.h"
+#include "agentd/serve.h"
 #include "agentd/way/sources.h"
 #include "libs/aio/loop.h"
 #include "libs/base/descriptors.h"
 #include "libs/base/files.h"
 #include "libs/base/log.h"
 #include "libs/metrics/process.h"
-#include "libs/net/server/routes.h"
 
 using namespace agentd;  // NOLINT: the program's own words.
 
@@ -57,35 +57,16 @@ base::Result<Dialler> dialler_of(const Options& options, aio::Background& backgr
   return Dialler(background, std::move(tls));
 }
 
-base::Result<std::unique_ptr<net::HttpServer>> serve_metrics(const Options& options,
-                                                             metrics::Registry& registry,
-                                                             std::function<std::string()> trouble) {
-  return net::HttpServer::start(
-      {.address = options.metrics_address,
-       .port = static_cast<std::uint16_t>(options.metrics_port)},
-      net::route({{"GET", "/metrics",
-                   [&registry](const net::ServedRequest&) {
-                     return net::ServedAnswer{200, registry.expose(),
-                                              std::string(metrics::kContentType)};
-                   }},
-                  {"GET", "/healthz", net::probe([] { return std::string(); })},
-                  {"GET", "/readyz", net::probe(std::move(trouble))}}));
-}
+struct Doors {
+  UnixDoor& here;
+  TcpDoor* elsewhere = nullptr;
+};
 
-base::Result<base::Done> say_ready(const Options& options, const net::HttpServer& server) {
-  const bool v6 = options.metrics_address.find(':') != std::string::npos;
-  const std::string host = v6 ? "[" + options.metrics_address + "]" : options.metrics_address;
-  const std::string url = "http://" + host + ":" + std::to_string(server.port());
-  base::log::info("ready", {{"socket", options.socket}, {"metrics", url + "/metrics"}});
-  if (options.ready_file.empty()) return base::Done{};
-  const base::Json told = {{"socket", options.socket}, {"url", url}, {"pid", ::getpid()}};
-  return base::write_file_atomically(options.ready_file, base::to_text(told) + "\n", 0644);
-}
-
-aio::Task<int> serve(aio::Executor executor, UnixDoor& door, Carriers& carriers,
+aio::Task<int> serve(aio::Executor executor, Doors doors, Carriers& carriers,
                      std::atomic<bool>& ending, base::Seconds drain) {
   aio::TaskGroup tasks(executor);
-  tasks.spawn(door.open());
+  tasks.spawn(doors.here.open());
+  if (doors.elsewhere) tasks.spawn(doors.elsewhere->open());
   const int signal = co_await aio::wait_for_signal({SIGTERM, SIGINT});
   base::log::info("stopping; sessions go on in their sandboxes", {{"signal", signal}});
   ending = true;
@@ -103,7 +84,7 @@ base::Result<int> run(const Options& options) {
   metrics::Registry registry(metrics_table());
   metrics::watch_process(registry);
   Counts counts(registry);
-  std::minstd_rand chance{std::random_device{}()};
+  std::minstd_rand chance(static_cast<unsigned>(clock.now().time_since_epoch().count()));
 
   aio::Loop loop;
   aio::Background background(kBackgroundThreads);
@@ -124,17 +105,21 @@ base::Result<int> run(const Options& options) {
   Carriers carriers(parts, limits);
 
   TRY(const auto listener, base::UnixListener::at(options.socket, settings.rights));
-  UnixDoor door(loop.executor(), *listener, settings.allowed,
-                [&carriers](std::shared_ptr<aio::Stream> harness, std::string peer) {
-                  carriers.carry(std::move(harness), std::move(peer));
-                });
+  const Serve carry = [&carriers](std::shared_ptr<aio::Stream> harness, Caller caller) {
+    carriers.carry(std::move(harness), std::move(caller));
+  };
+  UnixDoor door(loop.executor(), *listener, settings.allowed, carry);
+  std::unique_ptr<TcpDoor> tcp;
+  if (settings.tcp) {
+    TRY(tcp, TcpDoor::at(loop.executor(), *settings.tcp, carry));
+  }
   std::atomic<bool> ending = false;
   TRY(const auto server, serve_metrics(options, registry, [&ending] {
         return std::string(ending ? "it is about to end" : "");
       }));
-  CHECK_OK(say_ready(options, *server));
-  return loop.run(
-      serve(loop.executor(), door, carriers, ending, base::Seconds(options.drain_seconds)));
+  CHECK_OK(say_ready(options, *server, tcp.get()));
+  return loop.run(serve(loop.executor(), {door, tcp.get()}, carriers, ending,
+                        base::Seconds(options.drain_seconds)));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "libs/base/certificate.h"
 #include "libs/base/strings.h"
 
 namespace agentd {
@@ -31,6 +32,38 @@ base::Result<uid_t> user_of(const std::string& text) {
   return static_cast<uid_t>(*number);
 }
 
+// A stranger on the network is told from a harness by a certificate or by a token. In a cluster the
+// token in hello is the harness's own, and for the attach service to judge.
+base::Result<std::optional<TcpDoorSettings>> tcp_of(const Options& options) {
+  const bool any = !options.tls_certificate.empty() || !options.tls_key.empty() ||
+                   !options.client_ca.empty() || !options.token_file.empty() ||
+                   options.listen_port != 0;
+  if (options.listen_address.empty()) {
+    if (any)
+      return base::error(base::ErrorCode::kInvalid,
+                         "flags of the TCP listener go with --listen-address");
+    return std::optional<TcpDoorSettings>();
+  }
+  const auto refused = [&](std::string_view why) {
+    return wrong("--listen-address", options.listen_address, why);
+  };
+  if (!base::is_ip_address(options.listen_address))
+    return refused("give an IPv4 or IPv6 address, such as 0.0.0.0");
+  if (options.tls_certificate.empty() || options.tls_key.empty())
+    return refused("it goes with --tls-certificate and --tls-key");
+  if (options.client_ca.empty() && options.token_file.empty())
+    return refused("it goes with --client-ca or --token-file, by which harnesses are known");
+  if (!options.token_file.empty() && !options.way.has_folder())
+    return refused(
+        "in a cluster harnesses show tokens of their own, and --token-file is of no use");
+  return std::optional<TcpDoorSettings>({.address = options.listen_address,
+                                         .port = static_cast<std::uint16_t>(options.listen_port),
+                                         .certificate = options.tls_certificate,
+                                         .key = options.tls_key,
+                                         .client_authorities = options.client_ca,
+                                         .token = options.token_file});
+}
+
 base::Result<wire::SandboxName> sandbox_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   wire::SandboxName name{text.substr(0, slash),
@@ -56,6 +89,7 @@ base::Result<Settings> settings_of(const Options& options) {
     TRY(const gid_t gid, group_of("--allow-gid", one));
     settings.allowed.gids.push_back(gid);
   }
+  TRY(settings.tcp, tcp_of(options));
   if (!options.sandbox.empty()) {
     TRY(settings.usual, sandbox_of(options.sandbox));
   }
@@ -72,6 +106,19 @@ void declare(base::Flags& flags, Options& options) {
               "--allow-gid: whoever can connect");
   flags.texts("--allow-gid", options.allow_gids,
               "group whose members may attach, a name or a number; may be given several times");
+  flags.text("--listen-address", options.listen_address,
+             "IP address where harnesses of other nodes connect, by TLS; else there is the socket "
+             "alone");
+  flags.number("--listen-port", options.listen_port, "its port; 0: any free one",
+               {.at_least = 0, .at_most = 65'535});
+  flags.text("--tls-certificate", options.tls_certificate,
+             "file with the certificate that is shown there, and its chain; as the next three it "
+             "is read anew when it changes");
+  flags.text("--tls-key", options.tls_key, "file with that certificate's key");
+  flags.text("--client-ca", options.client_ca,
+             "file of the authorities that vouch for harnesses' certificates there");
+  flags.text("--token-file", options.token_file,
+             "folder: file with the token that the hello of a harness must show there");
   declare(flags, options.way);
   flags.text("--executor-ca", options.executor_ca,
              "file of the authorities to believe where executors are reached by https; else the "

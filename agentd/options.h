@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agentd/door/tcp_door.h"
 #include "agentd/door/unix_door.h"
 #include "agentd/way/options.h"
 #include "libs/base/flags.h"
@@ -22,6 +23,9 @@ struct Options {
   std::string socket_mode = "0660";
   std::string socket_group;
   std::vector<std::string> allow_uids, allow_gids;
+  std::string listen_address;  // Empty: the Unix socket alone.
+  std::int64_t listen_port = 0;
+  std::string tls_certificate, tls_key, client_ca, token_file;
   WayOptions way;
   std::string executor_ca;
   std::string sandbox;  // "NAMESPACE/NAME", for a hello that names none.
@@ -39,6 +43,7 @@ struct Options {
 struct Settings {
   base::SocketRights rights;
   Allowed allowed;
+  std::optional<TcpDoorSettings> tcp;
   std::optional<wire::SandboxName> usual;
 };
 // kInvalid names the flag and what is wrong with it.

@@ -25,6 +25,39 @@ TEST(Options, BecomeWhatThePartsTake) {
   EXPECT_EQ(settings->usual, (wire::SandboxName{"team-a", "box"}));
 }
 
+TEST(Options, OfTheTcpListenerGoTogether) {
+  Options options;
+  options.way.state = "/state";
+  EXPECT_FALSE(settings_of(options)->tcp);
+  options.listen_address = "::";
+  options.listen_port = 4711;
+  options.tls_certificate = "/tls.pem";
+  options.tls_key = "/key.pem";
+  options.token_file = "/token";
+  const auto settings = settings_of(options);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->tcp->port, 4711);
+  EXPECT_EQ(settings->tcp->token, "/token");
+  struct Case {
+    void (*change)(Options&);
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](Options& o) { o.listen_address = ""; }, "go with --listen-address"},
+      {[](Options& o) { o.listen_address = "localhost"; }, "give an IPv4 or IPv6 address"},
+      {[](Options& o) { o.tls_key = ""; }, "--tls-certificate and --tls-key"},
+      {[](Options& o) { o.token_file = ""; }, "--client-ca or --token-file"},
+      {[](Options& o) { o.way.state = ""; }, "harnesses show tokens of their own"},
+  };
+  for (const Case& one : cases) {
+    Options changed = options;
+    one.change(changed);
+    const auto refused = settings_of(changed);
+    ASSERT_FALSE(refused) << one.message;
+    EXPECT_THAT(refused.error().message, HasSubstr(one.message));
+  }
+}
+
 TEST(Options, AreRefusedWithWhatIsWrong) {
   struct Case {
     void (*change)(Options&);

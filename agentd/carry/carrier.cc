@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agentd/carry/token_end.h"
+#include "libs/base/crypto.h"
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
 
@@ -58,9 +59,9 @@ base::Result<wire::Message> message_in(std::string_view bytes) {
 
 }  // namespace
 
-Carrier::Carrier(const CarrierParts& parts, std::shared_ptr<aio::Stream> harness, std::string peer)
+Carrier::Carrier(const CarrierParts& parts, std::shared_ptr<aio::Stream> harness, Caller caller)
     : parts_(parts),
-      peer_(std::move(peer)),
+      caller_(std::move(caller)),
       harness_(parts.executor, std::move(harness)),
       harness_pulse_(parts.clock.now()),
       alone_since_(parts.clock.now()),
@@ -79,7 +80,7 @@ aio::Task<> Carrier::run() {
   co_await aio::race(harness_.speak(parts_.times.hang_up), serve());
   base::log::debug("harness link is over", {{"namespace", sandbox_.space},
                                             {"name", sandbox_.name},
-                                            {"peer", peer_},
+                                            {"peer", caller_.name},
                                             {"ms", (now() - began).count()}});
 }
 
@@ -89,7 +90,7 @@ void Carrier::leave(wire::Close close) {
   const auto log = sandbox_.name.empty() ? base::log::debug : base::log::info;  // A stranger.
   log("harness link ends", {{"namespace", sandbox_.space},
                             {"name", sandbox_.name},
-                            {"peer", peer_},
+                            {"peer", caller_.name},
                             {"reason", to_word(close.reason)},
                             {"message", close.message}});
   parts_.counts.told(to_word(close.reason));
@@ -148,6 +149,8 @@ std::optional<wire::Close> Carrier::judge(wire::Message message) {
                     "version " + std::to_string(wire::kProtocolVersion) + " is spoken here");
   if (hello->claims)
     return close_of(CloseReason::kDenied, "agentd takes a token that is shown, or none");
+  if (!accepts(hello->token))
+    return close_of(CloseReason::kDenied, "it did not show the token that this agentd asks for");
   const auto& sandbox = hello->sandbox ? hello->sandbox : parts_.usual;
   if (!sandbox)
     return close_of(CloseReason::kProtocol,
@@ -165,7 +168,7 @@ std::optional<wire::Close> Carrier::judge(wire::Message message) {
   alone_since_ = now();
   base::log::info("harness link begins", {{"namespace", sandbox_.space},
                                           {"name", sandbox_.name},
-                                          {"peer", peer_},
+                                          {"peer", caller_.name},
                                           {"client", base::on_one_line(hello_.client)},
                                           {"resumes", hello_.session.has_value()}});
   return std::nullopt;
@@ -223,6 +226,13 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
   co_return true;
 }
 
+// One that is agentd's own affair goes no further.
+bool Carrier::accepts(std::optional<std::string>& token) const {
+  if (!caller_.token) return true;
+  const auto shown = std::exchange(token, std::nullopt);
+  return shown && base::equal_secrets(*shown, *caller_.token);
+}
+
 // As far as the executor is there to hear it: else the session's lease ends it.
 aio::Task<> Carrier::end_session() {
   if (!executor_) co_return;
@@ -237,6 +247,8 @@ aio::Task<> Carrier::until_parted(std::shared_ptr<ExecutorLink> link) {
 void Carrier::take(wire::Renew renewal) {
   if (!renewal.token)
     return leave(close_of(CloseReason::kDenied, "agentd takes a token that is shown"));
+  if (!accepts(renewal.token))
+    return leave(close_of(CloseReason::kDenied, "it is not the token that this agentd asks for"));
   token_ = std::move(renewal.token);
   renewal_asked_ = true;
   moved_.notify_all();

@@ -9,6 +9,7 @@
 #include "agentd/carry/harness_link.h"
 #include "agentd/carry/next_step.h"
 #include "agentd/carry/roster.h"
+#include "agentd/door/caller.h"
 #include "agentd/metrics/metrics.h"
 #include "agentd/way/directory.h"
 #include "agentd/way/way.h"
@@ -51,8 +52,7 @@ struct CarrierParts {
 //   keep_access: asks again whether the harness may      watch: silence, and who does not hang up
 class Carrier final : public Roster::Member {
  public:
-  // `peer` tells who it is, for the log.
-  Carrier(const CarrierParts& parts, std::shared_ptr<aio::Stream> harness, std::string peer);
+  Carrier(const CarrierParts& parts, std::shared_ptr<aio::Stream> harness, Caller caller);
   ~Carrier() override;
 
   aio::Task<> run();  // Until the harness's link is over.
@@ -71,6 +71,7 @@ class Carrier final : public Roster::Member {
   aio::Task<> end_session();
   aio::Task<> until_parted(std::shared_ptr<ExecutorLink> link);
   void take(wire::Renew renewal);
+  bool accepts(std::optional<std::string>& token) const;
 
   aio::Task<> pursue();
   aio::Task<Ending> attempt(bool ask);
@@ -96,7 +97,7 @@ class Carrier final : public Roster::Member {
   base::Moment now() const { return parts_.clock.now(); }
 
   const CarrierParts& parts_;
-  const std::string peer_;
+  const Caller caller_;
   HarnessLink harness_;
   wire::Pulse harness_pulse_;
   bool handing_on_ = false, handing_back_ = false;  // Then the one is not heard, or the other.

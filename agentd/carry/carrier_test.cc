@@ -446,6 +446,31 @@ aio::Task<> bring_another_token(Site& site) {
 }
 TEST(Carriers, TakeTheNextTokenOfAHarness) { aio::testing::tell(bring_another_token); }
 
+aio::Task<> show_what_the_door_asks_for(Site& site) {
+  site.caller.token = "a secret of this door";
+  for (const auto& shown : {std::optional<std::string>(), std::optional<std::string>("another")}) {
+    const auto close = co_await answer_to(
+        site, hello({.sandbox = wire::SandboxName{"team-a", "box"}, .token = shown}));
+    EXPECT_EQ(close.reason, wire::CloseReason::kDenied);
+    EXPECT_THAT(close.message, HasSubstr("token that this agentd asks for"));
+  }
+  EXPECT_EQ(site.ways.asked, 0);
+  Harness& harness = site.harness();
+  ask(harness, echo("let me in"));
+  site.link(harness, site.caller.token);
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  EXPECT_FALSE(site.ways.last_token) << "it goes no further";
+  harness.session.renew(site.caller.token);
+  harness.wake();
+  EXPECT_TRUE(co_await Harness::heard<wire::CredentialRenewed>(harness));
+  EXPECT_FALSE(site.ways.last_token);
+  harness.session.renew(std::optional<std::string>("another"));
+  harness.wake();
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  EXPECT_EQ(harness.left(), "denied");
+}
+TEST(Carriers, LetInWhoShowsTheTokenOfItsDoor) { aio::testing::tell(show_what_the_door_asks_for); }
+
 // --- The end.
 
 aio::Task<> drain(Site& site) {

@@ -8,8 +8,8 @@ namespace agentd {
 namespace {
 
 aio::Task<> carry_one(const CarrierParts& parts, std::shared_ptr<aio::Stream> harness,
-                      std::string peer) {
-  Carrier carrier(parts, std::move(harness), std::move(peer));
+                      Caller caller) {
+  Carrier carrier(parts, std::move(harness), std::move(caller));
   co_await carrier.run();
 }
 
@@ -18,10 +18,10 @@ aio::Task<> carry_one(const CarrierParts& parts, std::shared_ptr<aio::Stream> ha
 Carriers::Carriers(const CarrierParts& parts, RosterLimits limits)
     : parts_(parts), max_(limits.links_max + 2 * limits.greeting_max), tasks_(parts.executor) {}
 
-void Carriers::carry(std::shared_ptr<aio::Stream> harness, std::string peer) {
+void Carriers::carry(std::shared_ptr<aio::Stream> harness, Caller caller) {
   parts_.counts.connected();
   if (tasks_.size() >= max_) return;
-  tasks_.spawn(carry_one(parts_, std::move(harness), std::move(peer)));
+  tasks_.spawn(carry_one(parts_, std::move(harness), std::move(caller)));
 }
 
 aio::Task<> Carriers::drain(base::Milliseconds within) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "agentd/carry/carrier.h"
 #include "agentd/carry/roster.h"
@@ -17,7 +16,7 @@ class Carriers {
   Carriers(const CarrierParts& parts, RosterLimits limits);
 
   // Takes a harness's connection, until that is over. One beyond all bounds is hung up on.
-  void carry(std::shared_ptr<aio::Stream> harness, std::string peer);
+  void carry(std::shared_ptr<aio::Stream> harness, Caller caller);
   // Tells each harness to come again, and waits until all have hung up, for so long at most.
   // Sessions go on in their executors.
   aio::Task<> drain(base::Milliseconds within);

@@ -3,17 +3,14 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "agentd/door/accept.h"
 #include "libs/base/log.h"
 #include "libs/wire/frames/message.h"
 
 namespace agentd {
 namespace {
-
-constexpr base::Milliseconds kWithoutDescriptors{50};
 
 std::string name_of(const base::Peer& peer) {
   return "uid " + std::to_string(peer.uid) + " pid " + std::to_string(peer.pid);
@@ -52,17 +49,8 @@ aio::Task<> UnixDoor::open() {
     base::log::error("cannot listen", {{"error", shared.error()}});
     co_return;
   }
-  const auto waiting = aio::Stream::over(executor_, *std::move(shared));
-  while (co_await waiting->wait_readable()) {
-    base::Fd connection(
-        ::accept4(waiting->read_descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (connection) {
-      admit(std::move(connection));
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      // The next try must not spin: who waits is still there when others have left.
-      co_await aio::sleep_for(kWithoutDescriptors);
-    }
-  }
+  co_await accept_all(executor_, *std::move(shared),
+                      [this](base::Fd connection) { admit(std::move(connection)); });
 }
 
 void UnixDoor::admit(base::Fd connection) {
@@ -75,7 +63,7 @@ void UnixDoor::admit(base::Fd connection) {
                               "--allow-gid)");
     return;
   }
-  serve_(aio::Stream::over(executor_, std::move(connection)), name_of(*peer));
+  serve_(aio::Stream::over(executor_, std::move(connection)), {.name = name_of(*peer)});
 }
 
 }  // namespace agentd

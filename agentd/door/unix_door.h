@@ -2,13 +2,11 @@
 
 #include <sys/types.h>
 
-#include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "libs/aio/loop.h"
-#include "libs/aio/stream.h"
+#include "agentd/door/caller.h"
+#include "libs/aio/task.h"
+#include "libs/base/fd.h"
 #include "libs/base/unix_socket.h"
 
 namespace agentd {
@@ -23,9 +21,6 @@ bool admits(const Allowed& allowed, const base::Peer& peer);
 // Where harnesses of this node connect.
 class UnixDoor {
  public:
-  // Takes the connection; `peer` tells who it is, for the log.
-  using Serve = std::function<void(std::shared_ptr<aio::Stream> harness, std::string peer)>;
-
   // `listener` outlives it.
   UnixDoor(aio::Executor executor, const base::UnixListener& listener, Allowed allowed,
            Serve serve);

@@ -39,7 +39,7 @@ TEST(Admission, IsForWhoIsNamed) {
 struct Site {
   explicit Site(Allowed allowed = {})
       : door(loop.executor(), *listener, std::move(allowed),
-             [this](auto stream, std::string peer) { greet(std::move(stream), std::move(peer)); }),
+             [this](auto stream, Caller caller) { greet(std::move(stream), caller.name); }),
         tasks(loop.executor()) {
     tasks.spawn(door.open());
   }

@@ -74,7 +74,7 @@ struct Site {
   std::shared_ptr<aio::Stream> connect() {
     int ends[2] = {-1, -1};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    carriers->carry(aio::Stream::over(loop.executor(), base::Fd(ends[0])), "the test");
+    carriers->carry(aio::Stream::over(loop.executor(), base::Fd(ends[0])), caller);
     return aio::Stream::over(loop.executor(), base::Fd(ends[1]));
   }
   // A link beside the test, until it is over.
@@ -102,6 +102,7 @@ struct Site {
   Counts counts;
   CarrierParts parts;
   std::optional<Carriers> carriers;
+  Caller caller{.name = "the test"};
   std::list<Harness> harnesses;
   std::optional<Executor> other;
   aio::TaskGroup links;
