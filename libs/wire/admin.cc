@@ -6,6 +6,7 @@ namespace wire {
 namespace {
 
 constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kKindBytesMax = 64;
 constexpr std::size_t kTextBytesMax = 256;  // What answers may come from anyone inside a sandbox.
 
 base::Error lacks(std::string_view what, std::string_view field, std::string_view kind) {
@@ -19,6 +20,16 @@ base::Result<std::string> key_at(const base::Json& json, const char* field) {
   if (!key || key->size() != kKeyBytes)
     return lacks("start secrets", field, "64 hexadecimal digits");
   return key;
+}
+
+base::Result<News> news_from_json(const base::Json& json) {
+  const auto kind = base::text_at(json, "kind");
+  const auto message = base::text_at(json, "message");
+  if (!kind || kind->empty() || kind->size() > kKindBytesMax)
+    return lacks("news", "kind", "a text of 1 to 64 bytes");
+  if (!message || message->empty() || message->size() > kNewsBytesMax)
+    return lacks("news", "message", "a text of 1 to 1024 bytes");
+  return News{*kind, *message};
 }
 
 }  // namespace
@@ -42,7 +53,10 @@ base::Json to_json(const Quiesce& quiesce) {
 }
 
 base::Json to_json(const Resumed& resumed) {
-  return {{"identity", to_json(resumed.identity)}, {"nowMs", resumed.now_ms}};
+  base::Json json = {{"identity", to_json(resumed.identity)}, {"nowMs", resumed.now_ms}};
+  if (resumed.news)
+    json["news"] = {{"kind", resumed.news->kind}, {"message", resumed.news->message}};
+  return json;
 }
 
 base::Json to_json(const StartSecrets& secrets) {
@@ -98,7 +112,11 @@ base::Result<Resumed> resumed_from_json(const base::Json& json) {
   if (!identity) return lacks("resumed", "identity", "an object");
   if (!now_ms || *now_ms < 0) return lacks("resumed", "nowMs", "Unix milliseconds");
   TRY(auto known, identity_from_json(*identity));
-  return Resumed{std::move(known), *now_ms};
+  Resumed resumed{std::move(known), *now_ms};
+  if (json.contains("news") && !json["news"].is_null()) {
+    TRY(resumed.news, news_from_json(json["news"]));
+  }
+  return resumed;
 }
 
 base::Result<StartSecrets> start_secrets_from_json(const base::Json& json) {

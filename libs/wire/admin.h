@@ -51,9 +51,19 @@ struct Quiesce {
   std::int64_t deadline_seconds = 120;  // 1 to kQuiesceSecondsMax.
 };
 
+inline constexpr std::size_t kNewsBytesMax = 1024;
+
+// Why the sandbox is not the one that its harnesses knew, in a word and for people. They are told.
+struct News {
+  std::string kind;     // "recreated", "rolledBack", "restored", "lost": 1 to 64 bytes.
+  std::string message;  // 1 to kNewsBytesMax bytes.
+  bool operator==(const News&) const = default;
+};
+
 struct Resumed {
   Identity identity;
   std::int64_t now_ms = 0;  // The controller's wall clock, Unix milliseconds.
+  std::optional<News> news = std::nullopt;
 };
 
 // The first and only line on the executor's stdin: a JSON object with the two keys in hexadecimal.

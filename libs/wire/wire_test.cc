@@ -147,6 +147,12 @@ TEST(AdminMessages, ReadWhatTheyWrote) {
   ASSERT_TRUE(resumed.ok());
   EXPECT_EQ(resumed->identity, identity);
   EXPECT_EQ(resumed->now_ms, 123);
+  EXPECT_FALSE(resumed->news);
+  const News news{"rolledBack", "It is as it was at 9."};
+  EXPECT_EQ(resumed_from_json(to_json(Resumed{identity, 123, news}))->news, news);
+  for (const News& bad : {News{"", "x"}, News{std::string(65, 'x'), "x"}, News{"lost", ""},
+                          News{"lost", std::string(1025, 'x')}})
+    EXPECT_FALSE(resumed_from_json(to_json(Resumed{identity, 123, bad}))) << bad.kind;
 
   const auto secrets = start_secrets_from_json(
       to_json(StartSecrets{"uid-1", 2, std::string(32, '\1'), std::string(32, '\xff')}));

@@ -10,7 +10,7 @@
 namespace wire {
 namespace {
 
-constexpr std::size_t kLostMax = 64;
+constexpr std::size_t kGoneMax = 64;
 constexpr base::Milliseconds kSlack = std::chrono::minutes(5);
 constexpr std::size_t kSessionIdBytes = 16;
 constexpr std::size_t kLinkNameBytes = 8;
@@ -144,19 +144,46 @@ void SessionHost::admit(LinkId id, Link& link, const Prove& prove, Now now) {
 
 // The session that it asks to go on with, or a new one; empty when there are too many.
 std::string SessionHost::session_for(Link& link, Welcome& welcome) {
+  std::optional<News> news;
   if (link.hello.session) {
     const auto known = sessions_.find(*link.hello.session);
     if (known != sessions_.end() && known->second.subject == link.claims->subject) {
       welcome.resumed = true;
       return known->first;
     }
-    const bool lost = std::ranges::find(lost_, *link.hello.session) != lost_.end();
-    welcome.why = lost ? NotResumed::kLost : NotResumed::kUnknown;
+    const auto ended = how_it_ended(*link.hello.session);
+    welcome.why = ended == SessionEnd::kLost ? NotResumed::kLost : NotResumed::kUnknown;
+    news = what_became_of(ended);
   }
   if (sessions_.size() >= settings_.sessions_max) return {};
   const std::string name = base::random_hex(kSessionIdBytes);
-  sessions_.emplace(name, Session{.subject = link.claims->subject});
+  const auto made = sessions_.emplace(name, Session{.subject = link.claims->subject}).first;
+  if (news) made->second.served.tell(news->kind, news->message);
   return name;
+}
+
+std::optional<SessionEnd> SessionHost::how_it_ended(const std::string& session) const {
+  for (const auto& [name, why] : gone_)
+    if (name == session) return why;
+  return std::nullopt;
+}
+
+// Of a session that is not there: what its client cannot know.
+News SessionHost::what_became_of(std::optional<SessionEnd> why) const {
+  if (why == SessionEnd::kLease)
+    return {"lost",
+            "The session ended since no link came for as long as its lease. Its processes were "
+            "ended; files are as they are."};
+  if (why == SessionEnd::kByClient)
+    return {"lost", "The session was ended by its client, and its processes with it."};
+  if (news_) return *news_;
+  if (why == SessionEnd::kLost)
+    return {"lost",
+            "The sandbox came back without what ran in it before. Processes and their handles are "
+            "gone; files are as they are now."};
+  return {"lost",
+          "The session is not known here: the executor has begun anew since, or the session ended "
+          "long ago. Its processes are gone; files are as they are now."};
 }
 
 void SessionHost::renew(LinkId id, Link& link, const Renew& renewal, Now now) {
@@ -227,6 +254,8 @@ void SessionHost::link_down(LinkId id) {
 
 void SessionHost::end(const std::string& name, SessionEnd why) {
   if (sessions_.erase(name) == 0) return;
+  gone_.emplace_back(name, why);
+  if (gone_.size() > kGoneMax) gone_.pop_front();
   events_.push_back({name, why});
 }
 
@@ -272,19 +301,16 @@ void SessionHost::thaw(Now now) {
   shut_.reset();
 }
 
-void SessionHost::resumed(const Identity& identity, Now now) {
+void SessionHost::resumed(const Identity& identity, Now now, std::optional<News> news) {
   thaw(now);
   const bool moved = identity.uid != identity_.uid || identity.epoch != identity_.epoch ||
                      identity.incarnation != identity_.incarnation;
   const bool other_run = identity.run != identity_.run;
   identity_ = identity;
+  if (moved || news) news_ = std::move(news);
   if (moved) {
     close_all(CloseReason::kLost);
-    while (!sessions_.empty()) {
-      lost_.push_back(sessions_.begin()->first);
-      end(lost_.back(), SessionEnd::kLost);
-      if (lost_.size() > kLostMax) lost_.pop_front();
-    }
+    while (!sessions_.empty()) end(std::string(sessions_.begin()->first), SessionEnd::kLost);
   } else if (other_run) {
     close_all(CloseReason::kExpired);  // Their tokens are of the run before.
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -68,7 +69,8 @@ class SessionHost {
   // Leases stand still, links are closed, and none is let in, until one of the two below.
   void quiesce(Now now);
   void thaw(Now now);
-  void resumed(const Identity& identity, Now now);
+  // `news`: what happened to the sandbox, for those whose sessions are not there any more.
+  void resumed(const Identity& identity, Now now, std::optional<News> news = std::nullopt);
   void shut_down();
 
   std::vector<HostEvent> take_events() { return std::exchange(events_, {}); }
@@ -109,6 +111,8 @@ class SessionHost {
   void hand_on(LinkId id, Link& link, Message message);
   base::Result<Claims> judge(const std::string& claims, Now now) const;
   std::string session_for(Link& link, Welcome& welcome);
+  std::optional<SessionEnd> how_it_ended(const std::string& session) const;
+  News what_became_of(std::optional<SessionEnd> why) const;
   void close(LinkId id, Link& link, CloseReason reason, std::string_view message = {},
              std::optional<std::int64_t> retry_after_ms = {});
   void leave(LinkId id, Link& link);
@@ -123,7 +127,8 @@ class SessionHost {
   std::map<LinkId, Link> links_;
   LinkId last_link_ = 0;
   std::map<std::string, Session> sessions_;
-  std::deque<std::string> lost_;  // The newest that went with an incarnation.
+  std::deque<std::pair<std::string, SessionEnd>> gone_;  // The newest that ended.
+  std::optional<News> news_;                             // Of the incarnation.
   std::vector<HostEvent> events_;
   base::AwakeTime awake_;
   base::Milliseconds counted_{};

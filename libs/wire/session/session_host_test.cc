@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "libs/wire/proof.h"
 
 namespace wire {
@@ -353,6 +355,104 @@ TEST(SessionHost, SessionsGoOnOrAreLostByWhatMoved) {
     EXPECT_EQ(again.welcome->resumed, !test.lost) << test.name;
     if (test.lost) EXPECT_EQ(again.welcome->why, NotResumed::kLost) << test.name;
   }
+}
+
+// What the client of a session hears on a link of it, with its numbers.
+std::vector<Notice> notices(Executor& executor, const Opened& opened) {
+  std::vector<Notice> heard;
+  executor.say(opened.link, Resume{.link = opened.welcome->link});
+  while (const auto message = executor.hear(opened.link))
+    if (const auto* notice = std::get_if<Notice>(&*message)) heard.push_back(*notice);
+  return heard;
+}
+
+// How a session went, and what whoever asks for it again is told.
+TEST(SessionHost, TellsOnceWhatBecameOfASession) {
+  const News news{"rolledBack", "It is as it was at 9."};
+  const struct {
+    const char* name;
+    std::function<void(Executor&, const Opened&)> happens;
+    const char *kind, *says;
+  } cases[] = {
+      {"its_lease_ran",
+       [](Executor& executor, const Opened& opened) {
+         executor.host.link_down(opened.link);
+         executor.pass(minutes(5));
+       },
+       "lost", "its lease"},
+      {"its_client_ended_it",
+       [](Executor& executor, const Opened& opened) {
+         executor.say(opened.link, Close{CloseReason::kEnd});
+       },
+       "lost", "ended by its client"},
+      {"its_incarnation_went",
+       [](Executor& executor, const Opened&) {
+         executor.host.resumed({"uid-1", 3, 5, 7}, executor.now);
+       },
+       "lost", "without what ran in it"},
+      {"and_the_controller_knows_why",
+       [&](Executor& executor, const Opened&) {
+         executor.host.resumed({"uid-1", 3, 5, 7}, executor.now, news);
+       },
+       "rolledBack", "as it was at 9"},
+      {"it_is_forgotten_and_the_controller_knows_why",
+       [&](Executor& executor, const Opened& opened) {
+         executor.say(opened.link, Close{CloseReason::kEnd});
+         for (int i = 0; i < 64; ++i) {
+           const Opened another = open(executor);
+           executor.say(another.link, Close{CloseReason::kEnd});
+         }
+         executor.host.resumed(kIdentity, executor.now, news);
+       },
+       "rolledBack", "as it was at 9"},
+  };
+  for (const auto& test : cases) {
+    Executor executor;
+    const Opened gone = open(executor);
+    test.happens(executor, gone);
+    const Opened fresh = open(executor, gone.welcome->session);
+    ASSERT_TRUE(fresh.welcome && !fresh.welcome->resumed) << test.name;
+    const auto told = notices(executor, fresh);
+    ASSERT_EQ(told.size(), 1u) << test.name;
+    EXPECT_EQ(told[0].number, 1) << test.name;
+    EXPECT_EQ(told[0].kind, test.kind) << test.name;
+    EXPECT_NE(told[0].message.find(test.says), std::string::npos) << told[0].message;
+
+    executor.host.link_down(fresh.link);
+    const Opened again = open(executor, fresh.welcome->session);
+    EXPECT_TRUE(again.welcome->resumed) << test.name;
+    EXPECT_EQ(notices(executor, again), told) << test.name << ": until it is acknowledged";
+    executor.say(again.link, Ack{.notices = 1});
+    executor.host.link_down(again.link);
+    EXPECT_TRUE(notices(executor, open(executor, fresh.welcome->session)).empty()) << test.name;
+  }
+}
+
+TEST(SessionHost, HasNoNewsForWhoAsksForNoSession) {
+  Executor executor;
+  executor.host.resumed({"uid-1", 3, 5, 7}, executor.now, News{"recreated", "It is a new one."});
+  EXPECT_TRUE(notices(executor, open(executor)).empty());
+  EXPECT_EQ(notices(executor, open(executor, std::string(32, 'a'))).at(0).kind, "recreated")
+      << "of a session of before this executor";
+  executor.host.resumed({"uid-1", 3, 6, 7}, executor.now);
+  EXPECT_EQ(notices(executor, open(executor, std::string(32, 'a'))).at(0).kind, "lost")
+      << "that was another move's";
+}
+
+TEST(SessionHost, RemembersHowSoManySessionsEnded) {
+  Executor executor;
+  std::vector<std::string> ended;
+  for (int i = 0; i < 65; ++i) {
+    const Opened opened = open(executor);
+    ended.push_back(opened.welcome->session);
+    executor.say(opened.link, Close{CloseReason::kEnd});
+    executor.host.link_down(opened.link);
+  }
+  const auto says = [&](const std::string& session) {
+    return notices(executor, open(executor, session)).at(0).message;
+  };
+  EXPECT_NE(says(ended[1]).find("ended by its client"), std::string::npos);
+  EXPECT_EQ(says(ended[0]).find("ended by its client"), std::string::npos);
 }
 
 TEST(SessionHost, ALinkLivesUntilItsTokenEnds) {
