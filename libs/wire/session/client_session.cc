@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t kArgsBytesMax = kHeaderBytesMax - (64u << 10);
 
-bool leaves_no_trace(FailureCode code) {
-  return code == FailureCode::kBusy || code == FailureCode::kOutOfSequence;
-}
-
 }  // namespace
 
 ClientSession::ClientSession(ClientSettings settings) : settings_(std::move(settings)) {}
@@ -263,8 +259,9 @@ void ClientSession::receive(Reply reply) {
   if (reply.error) {
     const FailureCode code = reply.error->code;
     fail(reply.id, *std::move(reply.error));
-    if (seq && leaves_no_trace(code))
-      return close(CloseReason::kProtocol, "it refused what its own limits allow");
+    // Numbers are sent in order, unless one was refused that its own limits allow.
+    if (seq && code == FailureCode::kOutOfSequence)
+      return close(CloseReason::kProtocol, "it did not count a request as this side does");
   } else {
     unsent_.erase(reply.id);
     waiting_.erase(found);

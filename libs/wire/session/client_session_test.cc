@@ -237,6 +237,23 @@ TEST(ClientSession, WaitsWhereTheServersLimitsAre) {
   EXPECT_EQ(sent(), 1u) << "the acknowledgement makes room";
 }
 
+// What an operation has no room for uses a number like any other.
+TEST(ClientSession, GoesOnWhenAnOperationIsBusy) {
+  Server server;
+  const auto first = server.ask(act());
+  server.hear_all();
+  server.say(Reply{.id = first, .error = failure(FailureCode::kBusy, "too much runs")});
+  EXPECT_EQ(server.events<Failed>().at(0).failure.code, FailureCode::kBusy);
+  EXPECT_FALSE(server.client.over());
+  server.ask(act());
+  const auto second = server.hear();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(std::get<Request>(*second).seq, 2);
+  server.say(Reply{.id = std::get<Request>(*second).id,
+                   .error = failure(FailureCode::kOutOfSequence, "1 is missing")});
+  EXPECT_TRUE(server.client.over()) << "it counts otherwise";
+}
+
 TEST(ClientSession, LetsSoManyWait) {
   Server server;
   for (std::size_t i = 0; i < kRequestsMax; ++i) ASSERT_TRUE(server.client.ask(look()));

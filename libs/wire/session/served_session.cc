@@ -287,6 +287,12 @@ void ServedSession::end(std::uint32_t stream, std::optional<Failure> error) {
   if (Outgoing* out = streams_.outgoing(stream)) out->end(std::move(error));
 }
 
+std::optional<std::int64_t> ServedSession::acknowledged(std::uint32_t stream) {
+  const Outgoing* out = streams_.outgoing(stream);
+  if (!out) return std::nullopt;
+  return out->acknowledged();
+}
+
 void ServedSession::tell(std::string_view kind, std::string_view message,
                          std::optional<base::Json> detail) {
   notices_.push_back({++notices_made_, std::string(kind), std::string(base::cut(message, 1024)),

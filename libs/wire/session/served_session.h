@@ -72,6 +72,8 @@ class ServedSession {
   }
   void stop(std::uint32_t stream) { streams_.stop(stream); }
   bool wants(std::uint32_t stream) { return streams_.outgoing(stream) != nullptr; }
+  // How much of what was appended its peer has for good; nothing once it is not wanted.
+  std::optional<std::int64_t> acknowledged(std::uint32_t stream);
 
   void tell(std::string_view kind, std::string_view message, std::optional<base::Json> detail = {});
 

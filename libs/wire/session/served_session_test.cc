@@ -407,6 +407,30 @@ TEST(ServedSession, StopsWhatIsWantedNoMore) {
   EXPECT_EQ(peer.served.streams_open(), 0u);
 }
 
+TEST(ServedSession, KnowsWhatThePeerHasOfAStream) {
+  Peer peer;
+  Request spawn = act(1, 1);
+  spawn.streams = {{2, 100}};
+  peer.say(spawn);
+  peer.served.reply(1, base::Json::object());
+  peer.served.append(2, "0123456789");
+  EXPECT_EQ(peer.served.acknowledged(2), 0);
+  peer.hear();
+  EXPECT_EQ(peer.served.acknowledged(2), 0) << "what was sent may be lost on its way";
+  peer.say(Credit{.stream = 2, .received = 4, .limit = 100});
+  EXPECT_EQ(peer.served.acknowledged(2), 4);
+  peer.cut();
+  peer.served.link_up();
+  peer.served.next();
+  EXPECT_TRUE(has<RoomMade>(peer.say(Resume{.receiving = {{2, 7, 100}}})))
+      << "whoever waits for the peer hears of it";
+  EXPECT_EQ(peer.served.acknowledged(2), 7);
+  peer.served.end(2);
+  peer.hear();
+  EXPECT_TRUE(has<RoomMade>(peer.say(Credit{.stream = 2, .received = 10, .ended = true})));
+  EXPECT_FALSE(peer.served.acknowledged(2)) << "it is over";
+}
+
 std::vector<std::int64_t> numbers_of_notices(Peer& peer) {
   std::vector<std::int64_t> numbers;
   for (const Message& message : peer.hear())
