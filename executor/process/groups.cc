@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kGroupPrefix = "sandfleet-start-";
 constexpr int kRemovalsMax = 256;  // At one look: the loop waits for them.
 
 std::optional<std::string> own_group() {
@@ -30,15 +29,6 @@ std::optional<std::string> own_group() {
   for (const std::string& line : base::split(*text, '\n'))
     if (line.starts_with("0::/")) return line.substr(4);
   return std::nullopt;
-}
-
-// Of a command, as `make` named it.
-std::vector<fs::path> groups_in(const fs::path& folder) {
-  std::vector<fs::path> groups = base::entries_of(folder);
-  std::erase_if(groups, [](const fs::path& entry) {
-    return !entry.filename().string().starts_with(kGroupPrefix);
-  });
-  return groups;
 }
 
 // Whether no process is in it or in a group beneath it.
@@ -82,13 +72,13 @@ std::vector<pid_t> members_of(const fs::path& group) {
   return pids;
 }
 
-std::optional<Groups> Groups::find(const fs::path& mount) {
+std::optional<Groups> Groups::find(const fs::path& mount, const std::string& owner) {
   struct statfs about{};
   if (::statfs(mount.c_str(), &about) != 0 || about.f_type != CGROUP2_SUPER_MAGIC)
     return std::nullopt;
   const auto own = own_group();
   if (!own) return std::nullopt;
-  Groups groups(own->empty() ? mount : mount / *own);
+  Groups groups(own->empty() ? mount : mount / *own, owner);
   const auto probe = groups.make();
   if (!probe) return std::nullopt;
   const bool can_kill = ::access((*probe / "cgroup.kill").c_str(), W_OK) == 0;
@@ -97,9 +87,18 @@ std::optional<Groups> Groups::find(const fs::path& mount) {
 }
 
 base::Result<fs::path> Groups::make() const {
-  fs::path group = folder_ / (std::string(kGroupPrefix) + base::random_hex(8));
+  fs::path group = folder_ / (prefix_ + base::random_hex(8));
   if (::mkdir(group.c_str(), 0755) != 0) return base::errno_error("make cgroup", group, errno);
   return group;
+}
+
+// Those of its owner, as `make` named them.
+std::vector<fs::path> Groups::all() const {
+  std::vector<fs::path> groups = base::entries_of(folder_);
+  std::erase_if(groups, [this](const fs::path& entry) {
+    return !entry.filename().string().starts_with(prefix_);
+  });
+  return groups;
 }
 
 bool Groups::remove(const fs::path& group) {
@@ -108,19 +107,19 @@ bool Groups::remove(const fs::path& group) {
 }
 
 void Groups::kill_all() const {
-  for (const fs::path& group : groups_in(folder_))
+  for (const fs::path& group : all())
     static_cast<void>(base::write_setting(group / "cgroup.kill", "1"));
 }
 
 void Groups::remove_empty() const {
   // The kernel refuses to remove one that has members or groups beneath it.
-  for (const fs::path& group : groups_in(folder_)) ::rmdir(group.c_str());
+  for (const fs::path& group : all()) ::rmdir(group.c_str());
 }
 
 void Groups::remove_abandoned(base::Moment now, base::Milliseconds kept) {
   std::map<fs::path, base::Moment> unused;
   int removals_left = kRemovalsMax;
-  for (const fs::path& group : groups_in(folder_)) {
+  for (const fs::path& group : all()) {
     if (!is_unused(group)) continue;
     const auto seen = unused_since_.find(group);
     const base::Moment since = seen == unused_since_.end() ? now : seen->second;

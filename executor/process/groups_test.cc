@@ -86,6 +86,27 @@ TEST_F(GroupsOfACommand, KnowTheirMembersAndThoseBeneathAndEndThem) {
   ::waitpid(members[2], nullptr, 0);
 }
 
+TEST_F(GroupsOfACommand, OfAnotherOwnerAreLeftAlone) {
+  const Groups theirs(cgroup_.path(), "run-1");
+  const fs::path their_group = *theirs.make();
+  const pid_t member = ::fork();
+  if (member == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_TRUE(base::write_setting(their_group / "cgroup.procs", std::to_string(member)));
+  const Groups alike(cgroup_.path(), "run-12");
+  alike.kill_all();
+  groups_.kill_all();
+  groups_.remove_empty();
+  EXPECT_TRUE(base::runs(member));
+  EXPECT_TRUE(fs::exists(their_group));
+  theirs.kill_all();
+  int status = 0;
+  EXPECT_EQ(::waitpid(member, &status, 0), member);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(Groups::remove(their_group));
+}
+
 TEST_F(GroupsOfACommand, AreRemovedManyAtATime) {
   for (int number = 0; number < 300; ++number)
     fs::create_directory(group_ / std::to_string(number));
