@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr base::Seconds kShortLife{10};
 constexpr base::Milliseconds kLookAtRoot{5'000};
+constexpr base::Milliseconds kTidyUpWithin{8'000};
 
 base::Moment now() { return base::SystemClock().now(); }
 
@@ -121,13 +123,20 @@ class Supervisor {
     signalfd_siginfo info{};
     while (::read(arrived_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       if (info.ssi_signo == SIGCHLD || first_of_all_) continue;
-      if (child_ > 0) {
-        ::kill(child_, SIGKILL);
-        ::waitpid(child_, nullptr, 0);
-      }
+      if (child_ > 0) end_child(static_cast<int>(info.ssi_signo));
       return 0;
     }
     return std::nullopt;
+  }
+
+  // It has a while to tidy up.
+  void end_child(int number) const {
+    const base::Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
+    ::kill(child_, number);
+    pollfd ended{handle.get(), POLLIN, 0};
+    if (handle) ::poll(&ended, 1, static_cast<int>(kTidyUpWithin.count()));
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
   }
 
   void reap() {

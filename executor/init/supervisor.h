@@ -39,9 +39,9 @@ class Memo {
 base::Milliseconds restart_delay(int short_lives);
 
 // Runs `work` in a child, again and again, and returns the exit code when that is over: SIGTERM or
-// SIGINT came (then the child is killed), or the first child exited with a code of its own. As
-// pid 1 it reaps whatever orphan ends here and no signal ends it, but that somebody outside has
-// removed the folder that is its root does. Call before any thread exists.
+// SIGINT came (then the child is told so, and killed 8 s later), or the first child exited with a
+// code of its own. As pid 1 it reaps whatever orphan ends here and no signal ends it, but that
+// somebody outside has removed the folder that is its root does. Call before any thread exists.
 int supervise(const std::string& first_memo, const std::function<int(Memo)>& work);
 
 }  // namespace executor

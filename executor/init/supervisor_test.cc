@@ -39,6 +39,25 @@ TEST(Supervisor, StartsAKilledChildAgainWithWhatItLastKept) {
   EXPECT_EQ(code, 0);
 }
 
+TEST(Supervisor, LetsItsChildTidyUpWhenItIsToldToStop) {
+  Scratch folder;
+  const std::string note = folder / "note";
+  const int code = exit_code_of([&note] {
+    return supervise("", [&note](Memo) {
+      sigset_t told;
+      ::sigemptyset(&told);
+      ::sigaddset(&told, SIGTERM);
+      ::sigprocmask(SIG_BLOCK, &told, nullptr);
+      ::kill(::getppid(), SIGTERM);
+      int number = 0;
+      ::sigwait(&told, &number);
+      return base::write_file_atomically(note, "tidied up", 0600) ? 0 : 1;
+    });
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(folder.read("note"), "tidied up");
+}
+
 TEST(Supervisor, GivesUpWhenTheFirstChildCannotServe) {
   EXPECT_EQ(exit_code_of([] { return supervise("", [](Memo) { return kExitCannotListen; }); }),
             kExitCannotListen);
