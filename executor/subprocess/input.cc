@@ -38,10 +38,7 @@ ProcessResult<base::Done> ProcessInput::put(std::int64_t offset, std::string_vie
   if (ended_) return ProcessFailure(ProcessFault::kInvalid, "stdin has ended already");
   if (end > may_reach())
     return ProcessFailure(ProcessFault::kInvalid, "more for stdin than there is room for");
-  bytes.remove_prefix(static_cast<std::size_t>(arrived_ - offset));
-  if (!unread_) waiting_ += bytes;
-  arrived_ = end;
-  changed_.notify_all();
+  append(bytes.substr(static_cast<std::size_t>(arrived_ - offset)));
   return base::Done{};
 }
 
@@ -54,10 +51,9 @@ ProcessResult<base::Done> ProcessInput::end_at(std::int64_t offset) {
   return base::Done{};
 }
 
-void ProcessInput::put_all(std::string bytes) {
+void ProcessInput::append(std::string_view bytes) {
   arrived_ += static_cast<std::int64_t>(bytes.size());
-  waiting_ += bytes;
-  ended_ = true;
+  if (!unread_) waiting_ += bytes;
   changed_.notify_all();
 }
 

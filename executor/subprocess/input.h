@@ -29,14 +29,17 @@ class ProcessInput {
   ProcessResult<base::Done> put(std::int64_t offset, std::string_view bytes);
   // The stream ends after `offset` bytes, which have all arrived; may be repeated.
   ProcessResult<base::Done> end_at(std::int64_t offset);
-  void put_all(std::string bytes);  // All there will be, of any size.
+  // What follows on what has arrived, of any size: who hands it on has taken it in already.
+  void append(std::string_view bytes);
   // Nothing is taken any more, and that is the answer to whatever comes.
   void fail(ProcessFailure why);
 
   std::int64_t arrived() const { return arrived_; }
   std::int64_t may_reach() const;  // The offset up to which the peer may send.
   aio::Task<> wait_to_reach(std::int64_t offset);
+  bool ended() const { return ended_; }    // Nothing more may come.
   bool unread() const { return unread_; }  // The process reads it no more.
+  std::int64_t held() const { return unread_ ? 0 : arrived_ - written_; }
 
  private:
   std::shared_ptr<aio::Stream> stream_;

@@ -30,7 +30,8 @@ ProcessOutput::ProcessOutput(aio::Executor executor, base::Fd end, OutputMode mo
 aio::Task<> ProcessOutput::carry(std::shared_ptr<ProcessOutput> output) {
   const bool piped = !output->collects();
   for (;;) {
-    while (piped && !output->ended_ && output->tail_.room() == 0) co_await output->freed_.wait();
+    while (piped && !output->ended_ && output->tail_.room() == 0 && output->stream_->open())
+      co_await output->freed_.wait();
     if (!co_await output->stream_->wait_readable()) break;
     // Held only while there is something to read: most processes are silent most of the time.
     const bool bounded = piped && !output->ended_;
@@ -84,6 +85,7 @@ void ProcessOutput::give_up() {
 
 void ProcessOutput::fail(ProcessFailure why) {
   failure_ = std::move(why);
+  tail_.forget_all();
   tell_ended();
   drop_spill();
 }
@@ -123,6 +125,13 @@ ProcessResult<base::Done> ProcessOutput::acknowledge(std::int64_t offset) {
   tail_.forget_before(offset);
   freed_.notify_all();
   return base::Done{};
+}
+
+void ProcessOutput::hang_up() {
+  if (collects()) return;
+  stream_->close();
+  tail_.forget_all();
+  freed_.notify_all();
 }
 
 OutputState ProcessOutput::state() const {

@@ -15,7 +15,9 @@
 
 namespace executor {
 
-inline constexpr std::size_t kPipeWindowBytes = 256u << 10;
+// As much as a stream of the session protocol may be ahead of its receiver's word: a reader that
+// takes all it gets is never waited for.
+inline constexpr std::size_t kPipeWindowBytes = 1u << 20;
 
 struct OutputState {
   std::int64_t bytes = 0;  // In all.
@@ -53,6 +55,8 @@ class ProcessOutput {
   aio::Task<> wait_for_end();
   // Piped: the bytes before `offset` have arrived for good, and there is room for as many.
   ProcessResult<base::Done> acknowledge(std::int64_t offset);
+  // Piped: its reader wants no more. Whoever writes on is told so, as by any pipe without a reader.
+  void hang_up();
 
   // Whoever still holds it open is not waited for: what comes now is read and dropped.
   void give_up();
@@ -61,6 +65,7 @@ class ProcessOutput {
 
   OutputState state() const;
   bool ended() const { return ended_; }
+  std::int64_t begin() const { return tail_.begin(); }  // Of what can be read.
   bool collects() const { return std::holds_alternative<Collect>(mode_); }
   // What it may come to hold, and what it does hold.
   static std::int64_t bytes_max(const OutputMode& mode);

@@ -118,5 +118,21 @@ aio::Task<> is_lossless(Ends& ends) {
 // covers: 4.2
 TEST(ProcessOutput, APipeHoldsItsWindowAndReadsNoMore) { aio::testing::tell(is_lossless); }
 
+aio::Task<> hangs_up(Ends& ends) {
+  const auto output = std::make_shared<ProcessOutput>(ends.loop.executor(),
+                                                      std::move(ends.pipe.out), Piped{}, nullptr);
+  ends.tasks.spawn(ProcessOutput::carry(output));
+  auto there = aio::Stream::over(ends.loop.executor(), base::Fd(), std::move(ends.pipe.in));
+  EXPECT_FALSE(co_await aio::within(there->write(std::string(2 * kPipeWindowBytes, 'x')),
+                                    base::Milliseconds(200)))
+      << "it is full";
+  output->hang_up();
+  co_await output->wait_for_end();
+  EXPECT_FALSE(co_await there->write("x")) << "nobody reads it";
+  EXPECT_EQ(output->held(), 0);
+  EXPECT_TRUE(output->read(output->state().bytes, 10)->ended);
+}
+TEST(ProcessOutput, APipeThatNobodyWantsAnyMoreIsClosed) { aio::testing::tell(hangs_up); }
+
 }  // namespace
 }  // namespace executor

@@ -56,8 +56,10 @@ Subprocess::Subprocess(aio::Executor executor, SpawnRequest request, Origin orig
       tasks_(executor) {
   if (contained.ends.stdin_end)
     input_ = std::make_shared<ProcessInput>(executor, std::move(contained.ends.stdin_end));
-  if (auto* data = std::get_if<Data>(&request_.stdin_mode); data && input_)
-    input_->put_all(std::exchange(data->bytes, {}));
+  if (auto* data = std::get_if<Data>(&request_.stdin_mode); data && input_) {
+    input_->append(std::exchange(data->bytes, {}));
+    static_cast<void>(input_->end_at(input_->arrived()));
+  }
 }
 
 std::shared_ptr<ProcessOutput> Subprocess::open(base::Fd end, const OutputMode& mode,
@@ -180,15 +182,19 @@ aio::Task<ProcessResult<base::Done>> Subprocess::until_begun() {
   co_return base::Done{};
 }
 
+ProcessResult<bool> Subprocess::look(Milestone milestone) const {
+  // What is proven of one that is lost is of no use to anybody.
+  const bool counts = !lost_ && (!failure_ || milestone == Milestone::kEmpty);
+  if (counts && reached(milestone)) return true;
+  if (auto why_not = obstacle(milestone)) return *std::move(why_not);
+  return false;
+}
+
 aio::Task<ProcessResult<base::Done>> Subprocess::until(Milestone milestone) {
   const auto self = shared_from_this();
   for (;;) {
-    // What is proven of one that is lost is of no use to anybody.
-    if (lost_ || !reached(milestone) || (failure_ && milestone != Milestone::kEmpty)) {
-      if (auto why_not = obstacle(milestone)) co_return *std::move(why_not);
-    } else {
-      co_return base::Done{};
-    }
+    CO_TRY(const bool is_so, look(milestone));
+    if (is_so) co_return base::Done{};
     co_await changed_.wait();
   }
 }
@@ -212,12 +218,13 @@ SubprocessState Subprocess::state() const {
 }
 
 std::int64_t Subprocess::held() const {
-  return (out_ ? out_->held() : 0) + (errors_ ? errors_->held() : 0);
+  return (out_ ? out_->held() : 0) + (errors_ ? errors_->held() : 0) +
+         (input_ ? input_->held() : 0);
 }
 
 std::int64_t Subprocess::may_hold() const {
   return ProcessOutput::bytes_max(request_.stdout_mode) +
-         ProcessOutput::bytes_max(request_.stderr_mode);
+         ProcessOutput::bytes_max(request_.stderr_mode) + (input_ ? input_->held() : 0);
 }
 
 ProcessResult<int> Subprocess::signal(int number, Reach reach) {

@@ -63,7 +63,7 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   SubprocessState state() const;
   bool over() const { return empty_ || unproven_; }  // Nothing will change any more.
   bool lost() const { return lost_; }
-  std::int64_t held() const;      // By outputs.
+  std::int64_t held() const;      // By outputs, and for stdin.
   std::int64_t may_hold() const;  // Once they are full.
 
   // Until the program runs; kSpawnFailed says why it does not.
@@ -71,6 +71,9 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   // kSpawnFailed (but for kEmpty), kLost, kNotFound once it was dropped, and for kEmpty
   // kTerminateFailed.
   aio::Task<ProcessResult<base::Done>> until(Milestone milestone);
+
+  // Whether it is so by now; the failures of until().
+  ProcessResult<bool> look(Milestone milestone) const;
 
   // Until there is a proof, or it is clear that none is to be had just now: false.
   aio::Task<bool> join();

@@ -9,10 +9,14 @@ namespace executor {
 namespace {
 
 ProcessFailure busy(std::string_view why) { return ProcessFailure(ProcessFault::kBusy, why); }
+ProcessFailure wider() {
+  return ProcessFailure(ProcessFault::kDenied,
+                        "the process was started under a wider permission mode");
+}
 
 }  // namespace
 
-Subprocesses::Subprocesses(SubprocessSite site) : site_(std::move(site)) {}
+Subprocesses::Subprocesses(SubprocessSite site) : site_(std::move(site)), begun_(site_.executor) {}
 
 Subprocesses::~Subprocesses() {
   for (const auto& [id, known] : known_) known.process->drop();
@@ -122,20 +126,28 @@ ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::begin(
   return process;
 }
 
-aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(Caller caller,
-                                                                          SpawnRequest request) {
+aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(
+    Caller caller, SpawnRequest request, std::optional<Upload> data) {
   CO_CHECK_OK(admit(caller, request));
   const std::string id = request.id;
   // Whatever ends the wait, the handle is free again.
   struct Place {
-    std::map<std::string, Starting>& starting;
+    Subprocesses& all;
     const std::string& id;
-    ~Place() { starting.erase(id); }
+    ~Place() {
+      all.starting_.erase(id);
+      all.begun_.notify_all();
+    }
   };
   std::shared_ptr<Subprocess> process;
   {
-    const auto starting = starting_.emplace(id, Starting{caller.session}).first;
-    const Place place{starting_, id};
+    const auto starting =
+        starting_.emplace(id, Starting{caller.session, caller.permission.mode}).first;
+    const Place place{*this, id};
+    if (data) {
+      CO_TRY(auto bytes, co_await *std::move(data));
+      request.stdin_mode = Data{std::move(bytes)};
+    }
     CO_TRY(auto confinement, co_await confine(caller.permission));
     if (starting->second.terminated)
       co_return ProcessFailure(ProcessFault::kCancelled, "it was ended before it began");
@@ -145,14 +157,16 @@ aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(Caller
   co_return process;
 }
 
+aio::Task<> Subprocesses::until_begun(std::string id) {
+  while (starting_.contains(id)) co_await begun_.wait();
+}
+
 ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::find(const Caller& caller,
                                                               const std::string& id) const {
   const auto one = known_.find(id);
   if (one == known_.end()) return ProcessFailure(ProcessFault::kNotFound, "no such handle");
   const auto& process = one->second.process;
-  if (is_wider(process->mode(), caller.permission.mode))
-    return ProcessFailure(ProcessFault::kDenied,
-                          "the process was started under a wider permission mode");
+  if (is_wider(process->mode(), caller.permission.mode)) return wider();
   if (process->lost())
     return ProcessFailure(ProcessFault::kLost, "the process went with its incarnation");
   return process;
@@ -161,6 +175,7 @@ ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::find(const Caller& call
 ProcessResult<base::Done> Subprocesses::terminate(const Caller& caller, const std::string& id,
                                                   std::optional<base::Milliseconds> grace) {
   if (const auto starting = starting_.find(id); starting != starting_.end()) {
+    if (is_wider(starting->second.mode, caller.permission.mode)) return wider();
     starting->second.terminated = true;
     return base::Done{};
   }
@@ -237,6 +252,13 @@ aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string sessi
 void Subprocesses::lose_all() {
   for (auto& [id, starting] : starting_) starting.terminated = true;
   for (const auto& [id, known] : known_) known.process->lose();
+}
+
+aio::Task<> Subprocesses::end_all() {
+  lose_all();
+  std::vector<std::shared_ptr<Subprocess>> all;
+  for (const auto& [id, known] : known_) all.push_back(known.process);
+  for (const auto& process : all) co_await process->join();
 }
 
 void Subprocesses::tick() {

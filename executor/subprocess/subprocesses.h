@@ -25,8 +25,9 @@ struct SubprocessLimits {
   std::size_t over_max = 256;               // That are kept for whoever asks how it went.
   base::Milliseconds over_kept{600'000};    // In time awake: a pause does not count.
   base::Milliseconds killed_within{5'000};  // Else that a tree has ended is not proven.
-  std::int64_t held_bytes_max = 512 << 20;  // Of output: what those that run may come to hold, and
-                                            // what those that are over do hold.
+  // What the outputs of those that run may come to hold, and of those that are over do hold; with
+  // what waits for a stdin.
+  std::int64_t held_bytes_max = 512 << 20;
 };
 
 // Whose programs these are.
@@ -59,9 +60,16 @@ class Subprocesses {
   Subprocesses(const Subprocesses&) = delete;
   Subprocesses& operator=(const Subprocesses&) = delete;
 
+  // What the program is to read, on its way.
+  using Upload = aio::Task<ProcessResult<std::string>>;
+
   // Returns when the program runs, or does not. It has its handle from then on also when nobody
-  // heard the answer, and may be terminated by it before.
-  aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> spawn(Caller caller, SpawnRequest request);
+  // heard the answer, and may be terminated by it before. `data` is waited for, and is all of its
+  // stdin.
+  aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> spawn(Caller caller, SpawnRequest request,
+                                                              std::optional<Upload> data = {});
+  // Until nobody is about to begin by this handle.
+  aio::Task<> until_begun(std::string id);
   // kNotFound, kLost, kDenied.
   ProcessResult<std::shared_ptr<Subprocess>> find(const Caller& caller,
                                                   const std::string& id) const;
@@ -85,6 +93,8 @@ class Subprocesses {
   // The incarnation has moved: whatever ran is another world's. It is killed, and its handles are
   // known as lost for as long as those that are over.
   void lose_all();
+  // The same before this program ends; returns when they are gone, or cannot be made to.
+  aio::Task<> end_all();
 
   // To be run beside: forgets what is old, and tidies up.
   aio::Task<> tend();
@@ -93,6 +103,7 @@ class Subprocesses {
  private:
   struct Starting {
     std::string session;
+    PermissionMode mode = PermissionMode::kReadOnly;
     bool terminated = false;
   };
   struct Known {
@@ -113,6 +124,7 @@ class Subprocesses {
 
   SubprocessSite site_;
   std::map<std::string, Starting> starting_;
+  aio::Condition begun_;
   std::map<std::string, Known> known_;
   std::multiset<std::string> ending_;  // Sessions.
   base::Milliseconds awake_{};

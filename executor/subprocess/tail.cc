@@ -30,6 +30,11 @@ void Tail::append(std::string_view bytes) {
 
 void Tail::forget_before(std::int64_t offset) { begin_ = std::clamp(offset, begin_, end_); }
 
+void Tail::forget_all() {
+  begin_ = end_;
+  ring_ = {};
+}
+
 std::string Tail::copy(std::int64_t offset, std::size_t bytes_max) const {
   assert(offset >= begin_ && offset <= end_);
   std::size_t left = std::min(static_cast<std::size_t>(end_ - offset), bytes_max);

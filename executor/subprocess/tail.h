@@ -13,6 +13,7 @@ class Tail {
 
   void append(std::string_view bytes);  // The oldest go when there is no room.
   void forget_before(std::int64_t offset);
+  void forget_all();  // And holds no memory until more comes.
 
   std::int64_t begin() const { return begin_; }  // Of the oldest that is kept.
   std::int64_t end() const { return end_; }      // How many there were in all.

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,43 +12,16 @@
 
 #include "executor/subprocess/subprocesses.h"
 #include "executor/subprocess/testing/robbed.h"
+#include "executor/testing/marked.h"
 #include "executor/testing/scratch.h"
 #include "libs/aio/testing/run.h"
 #include "libs/base/crypto.h"
-#include "libs/base/folder.h"
-#include "libs/base/strings.h"
 #include "libs/base/testing/cgroup.h"
 
-// A sandbox's subprocesses for one test, and processes that can be found again whatever they do.
+// A sandbox's subprocesses for one test.
 namespace executor::testing {
 
 enum class HeldBy { kGroups, kReapers };
-
-inline constexpr const char* kMark = "SANDFLEET_TEST_MARK";
-
-// Those that live and have `mark` in their environment.
-inline std::vector<pid_t> marked(const std::string& mark) {
-  std::vector<pid_t> found;
-  const std::string entry = std::string(kMark) + "=" + mark + '\0';
-  for (const auto& folder : base::entries_of("/proc")) {
-    const auto pid = base::parse_integer(folder.filename().string());
-    if (!pid) continue;
-    const auto environment = base::read_file(folder / "environ");
-    if (environment && environment->find(entry) != std::string::npos &&
-        base::runs(static_cast<pid_t>(*pid)))
-      found.push_back(static_cast<pid_t>(*pid));
-  }
-  return found;
-}
-
-// Ends those that a test made on purpose and whose mechanism of ending was switched off.
-inline bool end_marked(const std::string& mark) {
-  return base::eventually([&] {
-    const auto left = marked(mark);
-    for (const pid_t pid : left) ::kill(pid, SIGKILL);
-    return left.empty();
-  });
-}
 
 class Site {
  public:
