@@ -22,6 +22,10 @@ void add_run_command(base::Flags& flags, RunOptions& run) {
   command.text("--log-file", run.log_file,
                "what is said from the moment on that the secrets are there goes here instead of "
                "stderr");
+  command.text(
+      "--cgroup", run.cgroup,
+      "cgroup2 folder in which each process of a harness gets a group of its own; when not "
+      "given, this process's own if it is ours");
 }
 
 void add_stand_in_command(base::Flags& flags) {

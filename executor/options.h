@@ -20,6 +20,7 @@ struct RunOptions {
   std::string listen = "0.0.0.0";
   std::string runtime_folder;
   std::string log_file;  // Empty: stderr.
+  std::string cgroup;    // Empty: found by itself.
 };
 
 // Parses the command line and runs what it asks for; the exit code.

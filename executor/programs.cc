@@ -31,6 +31,9 @@ namespace {
 
 constexpr std::size_t kSecretsBytesMax = 64u << 10;
 constexpr base::Seconds kSecretsWithin{30};
+// The second one is where the first hierarchy has the controllers.
+constexpr const char* kCgroupMounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+constexpr std::int64_t kSpillBytesMax = std::int64_t{1} << 30;  // Of a sandbox.
 constexpr int kBackgroundThreads = 4;  // For what blocks: files, and the marker's first sync.
 static_assert(kExitLocked == wire::kExitTaken && kExitCannotListen == wire::kExitPortTaken);
 
@@ -49,16 +52,19 @@ void tell_starter(std::string_view line) {
     static_cast<void>(base::write_all(STDOUT_FILENO, std::string(line) + "\n"));
 }
 
-aio::Task<int> until_told_to_stop() {
+using TidyUp = std::function<aio::Task<>()>;
+
+aio::Task<int> until_told_to_stop(TidyUp tidy_up) {
   const int number = co_await aio::wait_for_signal({SIGTERM, SIGINT});
   base::log::info("stopping", {{"signal", number}});
-  // There is nothing to tidy up: commands go on, and the kernel closes the rest.
-  ::_exit(0);
+  if (tidy_up) co_await tidy_up();
+  ::_exit(0);  // The kernel closes the rest.
 }
 
 // Serves until a signal; `served` is called once the port is open.
 int serve(aio::Loop& loop, aio::HttpServer::Handler handler, aio::HttpLimits limits,
-          const std::string& address, std::int64_t port, const std::function<void()>& served) {
+          const std::string& address, std::int64_t port, const std::function<void()>& served,
+          TidyUp tidy_up = {}) {
   aio::HttpServer server(loop.executor(), std::move(handler), limits);
   const auto listening = server.listen(address, static_cast<int>(port));
   if (!listening) {
@@ -67,7 +73,7 @@ int serve(aio::Loop& loop, aio::HttpServer::Handler handler, aio::HttpLimits lim
   }
   base::log::info("serving", {{"address", address}, {"port", *listening}, {"pid", ::getpid()}});
   served();
-  return loop.run(until_told_to_stop());
+  return loop.run(until_told_to_stop(std::move(tidy_up)));
 }
 
 std::optional<Groups> groups_for(const EnvdOptions& options) {
@@ -93,6 +99,35 @@ int serve_daemon(const EnvdOptions& options, Memo memo) {
                [&] { memo.keep(memo.content()); });
 }
 
+// What an earlier life of this executor left running ends here: who has the lock of the runtime
+// folder is the only one with groups of that name.
+std::unique_ptr<Containments> containments_for(const RunOptions& options,
+                                               const RuntimeFolder& folder,
+                                               const aio::Executor& executor) {
+  const std::string owner = "run-" + folder.id();
+  std::optional<Groups> groups;
+  if (!options.cgroup.empty()) groups.emplace(options.cgroup, owner);
+  for (const char* mount : kCgroupMounts)
+    if (!groups) groups = Groups::find(mount, owner);
+  if (groups) return contain_by_groups(executor, *std::move(groups));
+  return contain_by_reapers(executor);
+}
+
+// What the serving executor has in its runtime folder.
+struct Kept {
+  Marker marker;
+  std::shared_ptr<Stagings> stagings;
+  std::shared_ptr<SpillFolder> spills;
+};
+base::Result<Kept> kept_in(const RunOptions& options, const RuntimeFolder& folder,
+                           const aio::Executor& executor, aio::Background& background) {
+  const std::filesystem::path path = options.runtime_folder;
+  TRY(auto marker, folder.open_marker());
+  TRY(auto stagings, Stagings::open(path));
+  TRY(auto spills, SpillFolder::open(executor, path / "spills", kSpillBytesMax, background));
+  return Kept{std::move(marker), std::move(stagings), std::move(spills)};
+}
+
 int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
   if (!options.log_file.empty()) bound_log();
   const auto json = base::parse_json(memo.content());
@@ -102,44 +137,51 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
     base::log::error("the start secrets are not right", {{"error", secrets.error()}});
     return kExitBadSecrets;
   }
-  auto marker = folder.open_marker();
-  if (!marker) {
-    base::log::error("cannot use the marker", {{"error", marker.error()}});
-    return kExitBadFolder;
-  }
-  auto stagings = Stagings::open(options.runtime_folder);
-  if (!stagings) {
-    base::log::error("cannot use the runtime folder", {{"error", stagings.error()}});
-    return kExitBadFolder;
-  }
   aio::Loop loop;
+  const aio::Executor executor = loop.executor();
   const base::SystemClock clock;
-  const std::string attach_key = secrets->attach_key;
-  Admin admin(*std::move(secrets), *std::move(marker), clock);
   aio::Background background(kBackgroundThreads);
-  Sessions sessions({.executor = loop.executor(),
+  auto kept = kept_in(options, folder, executor, background);
+  if (!kept) {
+    base::log::error("cannot use the runtime folder", {{"error", kept.error()}});
+    return kExitBadFolder;
+  }
+  const base::DescriptorLimit descriptors = base::raise_descriptor_limit();
+  const auto containments = containments_for(options, folder, executor);
+  const User user = Users("/etc", false).current();
+  const std::string attach_key = secrets->attach_key;
+  Admin admin(*std::move(secrets), std::move(kept->marker), clock);
+  Sessions sessions({.executor = executor,
                      .background = background,
                      .clock = clock,
                      .time = admin.time(),
-                     .stagings = *std::move(stagings),
+                     .stagings = std::move(kept->stagings),
+                     .processes = {.executor = executor,
+                                   .background = background,
+                                   .containments = *containments,
+                                   .spills = std::move(kept->spills),
+                                   .user = user,
+                                   .environment = read_environment(environ),
+                                   .descriptors = descriptors.before},
                      .instance = admin.health().instance,
                      .attach_key = attach_key,
-                     .workspace = Users("/etc", false).current().home},
+                     .workspace = user.home},
                     admin.health().identity);
   admin.tell(sessions);
-  aio::TaskGroup tasks(loop.executor());
+  aio::TaskGroup tasks(executor);
   tasks.spawn(admin.watch_the_clock());
   tasks.spawn(sessions.tend());
   const auto handler = [&](std::shared_ptr<aio::HttpExchange> exchange) {
     return exchange->head().path() == kSessionPath ? sessions.serve(std::move(exchange))
                                                    : admin.serve(std::move(exchange));
   };
-  const auto limits = aio::limits_within(base::raise_descriptor_limit().now);
-  return serve(loop, handler, limits, options.listen, options.port, [&] {
+  const auto served = [&] {
     memo.keep(memo.content());
     tell_starter(wire::kServingLine);
     tasks.spawn(admin.settle_marker(background));
-  });
+  };
+  return serve(loop, handler, aio::limits_within(descriptors.now), options.listen, options.port,
+               served, [&] { return sessions.stop(); });
 }
 
 // The first line of stdin, which then is closed. What it holds is secret. Whoever started us may

@@ -130,7 +130,7 @@ Admin::Answer Admin::resumed(const base::Json& body) {
   health_.identity = identity;
   time_.learn(base::WallTime(base::Milliseconds(told->now_ms)));
   guard_.thaw();
-  if (listener_) listener_->resumed(identity);
+  if (listener_) listener_->resumed(*told);
   base::log::info("resumed", {{"run", identity.run}, {"incarnation", identity.incarnation}});
   return tell_health();
 }

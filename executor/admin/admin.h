@@ -25,7 +25,7 @@ class PauseListener {
   virtual ~PauseListener() = default;
   virtual void quiesced() = 0;
   virtual void thawed() = 0;  // No pause came.
-  virtual void resumed(const wire::Identity& identity) = 0;
+  virtual void resumed(const wire::Resumed& told) = 0;
 };
 
 // What the controller may ask of an executor (libs/wire/admin.h). One loop's state, no lock.

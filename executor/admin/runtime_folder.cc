@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kLock = "executor.lock";
 
-base::Result<base::Done> judge(const std::filesystem::path& path) {
+// Its id, when it is fit.
+base::Result<std::string> judge(const std::filesystem::path& path) {
   using base::ErrorCode;
   struct stat found{};
   if (::lstat(path.c_str(), &found) != 0)
@@ -29,15 +30,15 @@ base::Result<base::Done> judge(const std::filesystem::path& path) {
   if ((found.st_mode & 07777) != 0700)
     return base::error(ErrorCode::kInvalid, "the runtime folder ", path.string(),
                        " must have mode 0700: others may not even look into it");
-  return base::Done{};
+  return std::to_string(found.st_dev) + "-" + std::to_string(found.st_ino);
 }
 
 }  // namespace
 
 base::Result<RuntimeFolder> RuntimeFolder::open(const std::filesystem::path& path) {
-  CHECK_OK(judge(path));
+  TRY(std::string id, judge(path));
   TRY(base::Fd lock, base::lock_file(path / kLock));
-  return RuntimeFolder(path, std::move(lock));
+  return RuntimeFolder(path, std::move(id), std::move(lock));
 }
 
 bool RuntimeFolder::is_taken(const std::filesystem::path& path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "executor/admin/marker.h"
 #include "libs/base/fd.h"
@@ -19,11 +20,14 @@ class RuntimeFolder {
   static bool is_taken(const std::filesystem::path& path);
 
   base::Result<Marker> open_marker() const { return Marker::open(path_ / "marker"); }
+  // Another one for each folder that is there: whoever holds its lock owns what is named by it.
+  const std::string& id() const { return id_; }
 
  private:
-  RuntimeFolder(std::filesystem::path path, base::Fd lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+  RuntimeFolder(std::filesystem::path path, std::string id, base::Fd lock)
+      : path_(std::move(path)), id_(std::move(id)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
+  std::string id_;
   base::Fd lock_;
 };
 

@@ -42,6 +42,10 @@ aio::Task<> Call::until_unwanted() {
   }
 }
 
+aio::Task<> Call::until_given_up() {
+  while (!given_up()) co_await progress_->moved.wait();
+}
+
 void Call::end(std::optional<wire::Failure> error) {
   if (auto* served = links_.session(session_)) served->end(request_.id, std::move(error));
   links_.wake();

@@ -31,6 +31,7 @@ class Call {
   const std::string& session() const { return session_; }
   const wire::Request& request() const { return request_; }
   std::stop_token stop() const { return progress_->stop.get_token(); }
+  bool given_up() const { return progress_->stop.stop_requested(); }  // Or its session has ended.
 
   // False: there is no room for such a reply, and the request has failed for that.
   bool reserve(std::size_t reply_bytes);
@@ -51,6 +52,7 @@ class Call {
   aio::Task<bool> append(std::string bytes);
   void end(std::optional<wire::Failure> error = std::nullopt);
   aio::Task<> until_unwanted();  // Nobody reads its download any more, or it was given up.
+  aio::Task<> until_given_up();
   // The next piece that came in; nothing when it was given up.
   aio::Task<std::optional<wire::Piece>> take();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "executor/sessions/serving.h"
 #include "libs/wire/frames/file_operations.h"
 
 namespace executor {
@@ -364,25 +365,6 @@ aio::Task<> run(Site site, wire::WatchArgs args) {
   co_await aio::race(aio::both(Watch::run(*watch), tell_changes(site.call, *watch)),
                      site.call->until_unwanted());
   (*watch)->stop();
-}
-
-aio::Task<> refuse(CallPointer call, std::string why) {
-  call->fail(wire::failure(wire::FailureCode::kInvalid, why));
-  co_return;
-}
-
-// The coroutine for these arguments, or nothing when the request is for something else.
-template <typename Args>
-void try_to_serve(Site& site, std::optional<aio::Task<>>& task) {
-  if (task) return;
-  const wire::Request& request = site.call->request();
-  if (request.op != Args::kOp) return;
-  auto args = wire::from_json<Args>(request.args);
-  if (args) {
-    task = run(std::move(site), *std::move(args));
-  } else {
-    task = refuse(site.call, args.error().message);
-  }
 }
 
 }  // namespace

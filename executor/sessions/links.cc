@@ -83,8 +83,13 @@ void Links::thaw() {
   settle();
 }
 
-void Links::resumed(const wire::Identity& identity) {
-  host_.resumed(identity, now());
+void Links::resumed(const wire::Resumed& told) {
+  host_.resumed(told.identity, now(), told.news);
+  settle();
+}
+
+void Links::shut_down() {
+  host_.shut_down();
   settle();
 }
 

@@ -36,7 +36,8 @@ class Links {
   // What the controller says (executor/admin/).
   void quiesce();
   void thaw();
-  void resumed(const wire::Identity& identity);
+  void resumed(const wire::Resumed& told);
+  void shut_down();  // This program is about to end.
 
   wire::ServedSession* session(const std::string& name) { return host_.find(name); }
   std::optional<wire::Ceiling> ceiling(const std::string& name) const {

@@ -78,7 +78,7 @@ aio::Task<> quiesce(Site& site) {
   co_await Client::wait_for<wire::Closed>(client);
   EXPECT_EQ(client.find<wire::Closed>()->close.reason, wire::CloseReason::kQuiesce);
   co_await tasks.wait();
-  site.links.resumed({"uid-1", 3, 5, 7});
+  site.links.resumed({{"uid-1", 3, 5, 7}});
   EXPECT_EQ(site.ended, 1) << "its incarnation has moved";
 }
 TEST(Links, AreClosedForAPauseAndTellWhatEnds) { tell(quiesce); }

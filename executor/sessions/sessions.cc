@@ -3,16 +3,21 @@
 #include <utility>
 
 #include "executor/confine/permission.h"
+#include "libs/base/log.h"
 
 namespace executor {
 namespace {
+
+// How often, and how far apart, the end of what a session began is tried.
+constexpr int kEndTriesMax = 10;
+constexpr base::Milliseconds kEndAgainAfter{10'000};
 
 wire::HostSettings settings_of(const SessionsSite& site) {
   return {.instance = site.instance,
           .attach_key = site.attach_key,
           .cwd = site.workspace,
           .workspace_root = site.workspace,
-          .features = {"files", "watch"}};
+          .features = {"files", "watch", "processes"}};
 }
 
 }  // namespace
@@ -22,13 +27,16 @@ Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
       workspace_(site.workspace),
       files_(site.executor, site.background, site.stagings),
       file_service_(files_, site.workspace),
+      identity_(identity),
       links_(site.executor, settings_of(site), identity, site.clock, site.time,
              [this](wire::HostEvent event) { handle(std::move(event)); }),
+      processes_(std::move(site.processes)),
+      process_service_(processes_, links_, site.executor, site.workspace),
       tasks_(site.executor) {}
 
 void Sessions::handle(wire::HostEvent event) {
   const std::string& session = event.session;
-  if (std::holds_alternative<wire::SessionEnd>(event.what)) return end(session);
+  if (const auto* why = std::get_if<wire::SessionEnd>(&event.what)) return end(session, *why);
   std::visit(
       base::Overloaded{[&](wire::Asked& asked) { begin(session, std::move(asked.request)); },
                        [&](const wire::Cancelled& cancelled) { give_up(session, cancelled.id); },
@@ -51,7 +59,8 @@ void Sessions::begin(const std::string& session, wire::Request request) {
   Permission permission = permission_of(session, request);
   auto progress = std::make_shared<Progress>(executor_);
   const auto call = std::make_shared<Call>(links_, session, std::move(request), progress);
-  auto serving = file_service_.serve(call, std::move(permission));
+  auto serving = file_service_.serve(call, permission);
+  if (!serving) serving = process_service_.serve(call, std::move(permission));
   if (!serving)
     return call->fail(wire::failure(wire::FailureCode::kUnsupported,
                                     "this executor does not know the operation " + op));
@@ -70,6 +79,7 @@ aio::Task<> Sessions::run(Sessions& sessions, Key key, std::shared_ptr<Progress>
 void Sessions::move(const std::string& session, std::uint32_t stream) {
   const auto found = at_work_.find({session, stream});
   if (found != at_work_.end()) found->second->moved.notify_all();
+  process_service_.move(session, stream);
 }
 
 void Sessions::give_up(const std::string& session, std::uint32_t id) {
@@ -79,12 +89,41 @@ void Sessions::give_up(const std::string& session, std::uint32_t id) {
   found->second->moved.notify_all();
 }
 
-void Sessions::end(const std::string& session) {
+void Sessions::end(const std::string& session, wire::SessionEnd why) {
   for (const auto& [key, progress] : at_work_) {
     if (key.first != session) continue;
     progress->stop.request_stop();
     progress->moved.notify_all();
   }
+  process_service_.end(session);
+  // What went with its incarnation is known as lost for a while.
+  if (why != wire::SessionEnd::kLost) tasks_.spawn(end_processes(*this, session));
+}
+
+aio::Task<> Sessions::end_processes(Sessions& sessions, std::string session) {
+  for (int tries = 0; tries < kEndTriesMax; ++tries) {
+    const auto ended = co_await sessions.processes_.end_session(session);
+    if (ended) co_return;
+    base::log::warn("not all processes of a session have ended with it",
+                    {{"error", ended.error().message}});
+    co_await aio::sleep_for(kEndAgainAfter);
+  }
+}
+
+void Sessions::resumed(const wire::Resumed& told) {
+  const wire::Identity& now = told.identity;
+  const bool moved = now.uid != identity_.uid || now.epoch != identity_.epoch ||
+                     now.incarnation != identity_.incarnation;
+  identity_ = now;
+  if (moved) processes_.lose_all();
+  links_.resumed(told);
+}
+
+aio::Task<> Sessions::tend() { return aio::both(links_.tend(), processes_.tend()); }
+
+aio::Task<> Sessions::stop() {
+  links_.shut_down();
+  return processes_.end_all();
 }
 
 }  // namespace executor

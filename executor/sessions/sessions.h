@@ -10,6 +10,8 @@
 #include "executor/sessions/call.h"
 #include "executor/sessions/file_service.h"
 #include "executor/sessions/links.h"
+#include "executor/sessions/process_service.h"
+#include "executor/subprocess/subprocesses.h"
 #include "libs/aio/background.h"
 #include "libs/aio/loop.h"
 
@@ -21,6 +23,7 @@ struct SessionsSite {
   const base::Clock& clock;
   KnownTime& time;
   std::shared_ptr<Stagings> stagings;
+  SubprocessSite processes;
   std::string instance, attach_key;
   std::string workspace;  // Where calls begin, and what WorkspaceWrite is about.
 };
@@ -35,11 +38,12 @@ class Sessions final : public PauseListener {
   Sessions& operator=(const Sessions&) = delete;
 
   aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange) { return links_.serve(exchange); }
-  aio::Task<> tend() { return links_.tend(); }  // To be run beside.
+  aio::Task<> tend();  // To be run beside.
+  aio::Task<> stop();  // This program is about to end, and with it all that was begun here.
 
   void quiesced() override { links_.quiesce(); }
   void thawed() override { links_.thaw(); }
-  void resumed(const wire::Identity& identity) override { links_.resumed(identity); }
+  void resumed(const wire::Resumed& told) override;
 
  private:
   using Key = std::pair<std::string, std::uint32_t>;  // Session and request.
@@ -47,7 +51,8 @@ class Sessions final : public PauseListener {
   void begin(const std::string& session, wire::Request request);
   void move(const std::string& session, std::uint32_t stream);
   void give_up(const std::string& session, std::uint32_t id);
-  void end(const std::string& session);
+  void end(const std::string& session, wire::SessionEnd why);
+  static aio::Task<> end_processes(Sessions& sessions, std::string session);
   static aio::Task<> run(Sessions& sessions, Key key, std::shared_ptr<Progress> progress,
                          aio::Task<> serving);
   Permission permission_of(const std::string& session, const wire::Request& request) const;
@@ -57,7 +62,10 @@ class Sessions final : public PauseListener {
   Filesystem files_;
   FileService file_service_;
   std::map<Key, std::shared_ptr<Progress>> at_work_;
+  wire::Identity identity_;
   Links links_;
+  Subprocesses processes_;
+  ProcessService process_service_;
   aio::TaskGroup tasks_;
 };
 

@@ -1,0 +1,122 @@
+#include "executor/sessions/process_words.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <filesystem>
+#include <utility>
+
+namespace executor {
+namespace {
+
+using wire::FailureCode;
+
+FailureCode code_of(ProcessFault fault) {
+  switch (fault) {
+    case ProcessFault::kInvalid:
+      return FailureCode::kInvalid;
+    case ProcessFault::kDenied:
+      return FailureCode::kDenied;
+    case ProcessFault::kNotFound:
+      return FailureCode::kNotFound;
+    case ProcessFault::kConflict:
+      return FailureCode::kConflict;
+    case ProcessFault::kBusy:
+      return FailureCode::kBusy;
+    case ProcessFault::kCancelled:
+      return FailureCode::kCancelled;
+    case ProcessFault::kLost:
+      return FailureCode::kLost;
+    case ProcessFault::kSpawnFailed:
+      return FailureCode::kSpawnFailed;
+    case ProcessFault::kExecutableNotFound:
+      return FailureCode::kExecutableNotFound;
+    case ProcessFault::kTerminateFailed:
+      return FailureCode::kTerminateFailed;
+    case ProcessFault::kConfinementUnavailable:
+      return FailureCode::kConfinementUnavailable;
+  }
+  return FailureCode::kInternal;
+}
+
+const char* word_of(ProcessFailure::Step step) {
+  switch (step) {
+    case ProcessFailure::Step::kFolder:
+      return "cwd";
+    case ProcessFailure::Step::kProgram:
+      return "exec";
+    default:
+      return "resources";
+  }
+}
+
+std::optional<wire::OutputState> state_of(const std::optional<OutputState>& state) {
+  if (!state) return std::nullopt;
+  return wire::OutputState{state->bytes, state->ended, state->lossy, state->spill_path};
+}
+
+InputMode mode_of(const wire::StdinMode& mode) {
+  if (std::holds_alternative<wire::Pipe>(mode)) return Piped{};
+  if (std::holds_alternative<wire::StdinData>(mode)) return Data{};
+  return Ignored{};
+}
+
+OutputMode mode_of(const wire::OutputMode& mode) {
+  if (std::holds_alternative<wire::Pipe>(mode)) return Piped{};
+  if (const auto* collected = std::get_if<wire::Collected>(&mode))
+    return Collect{collected->bytes_max, collected->spill_bytes_max};
+  return Ignored{};
+}
+
+}  // namespace
+
+std::string signal_name(int number) {
+  const char* known = ::sigabbrev_np(number);
+  return "SIG" + (known ? std::string(known) : std::to_string(number));
+}
+
+std::optional<int> signal_number(std::string_view name) {
+  for (int number = 1; number < NSIG; ++number)
+    if (signal_name(number) == name) return number;
+  return std::nullopt;
+}
+
+wire::Failure failure_of(const ProcessFailure& failure) {
+  wire::Failure told = wire::failure(code_of(failure.fault), failure.message);
+  if (failure.fault != ProcessFault::kSpawnFailed) return told;
+  told.detail = base::Json{{"step", word_of(failure.step)}};
+  if (const char* name = ::strerrorname_np(failure.error_number); name && failure.error_number)
+    (*told.detail)["errno"] = name;
+  return told;
+}
+
+wire::ProcessState state_of(const SubprocessState& state) {
+  wire::ProcessState told{.pid = state.pid,
+                          .exited = state.exit.has_value(),
+                          .settled = state.settled,
+                          .empty = state.empty,
+                          .out = state_of(state.out),
+                          .err = state_of(state.errors)};
+  if (state.terminal)
+    told.terminal = wire::TerminalSize{state.terminal->rows, state.terminal->columns};
+  if (state.exit && state.exit->code) told.exit_code = *state.exit->code;
+  if (state.exit && state.exit->signal) told.signal = signal_name(*state.exit->signal);
+  return told;
+}
+
+SpawnRequest request_of(const wire::SpawnArgs& args, const std::string& cwd) {
+  SpawnRequest request{.id = args.handle,
+                       .argv = args.argv,
+                       .cwd = args.cwd ? (std::filesystem::path(cwd) / *args.cwd).string() : cwd,
+                       .env = args.env,
+                       .stdin_mode = mode_of(args.in),
+                       .stdout_mode = mode_of(args.out),
+                       .stderr_mode = mode_of(args.err),
+                       .grace_ms = args.grace_ms};
+  if (args.terminal)
+    request.terminal = TerminalSize{.columns = static_cast<std::uint16_t>(args.terminal->columns),
+                                    .rows = static_cast<std::uint16_t>(args.terminal->rows)};
+  return request;
+}
+
+}  // namespace executor

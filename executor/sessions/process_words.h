@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "executor/subprocess/failure.h"
+#include "executor/subprocess/request.h"
+#include "executor/subprocess/subprocess.h"
+#include "libs/wire/frames/message.h"
+#include "libs/wire/frames/process_operations.h"
+
+// What the session protocol calls what executor/subprocess knows.
+namespace executor {
+
+std::string signal_name(int number);  // "SIGTERM"; "SIG34" where it has no name.
+std::optional<int> signal_number(std::string_view name);  // Nothing when there is no such signal.
+
+wire::Failure failure_of(const ProcessFailure& failure);
+wire::ProcessState state_of(const SubprocessState& state);
+
+// A wish as it came, but for the data of its stdin. `cwd`: of one that names none.
+SpawnRequest request_of(const wire::SpawnArgs& args, const std::string& cwd);
+
+}  // namespace executor
