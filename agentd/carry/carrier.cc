@@ -396,12 +396,14 @@ void Carrier::note(const Ending& ending, const Step& step) const {
       base::Overloaded{[](const Dial&) { return "dials again"; }, [](const Ask&) { return "asks"; },
                        [](const Rest&) { return "rests"; }, [](const Leave&) { return "leaves"; }},
       step);
-  base::log::debug("no executor", {{"namespace", sandbox_.space},
-                                   {"name", sandbox_.name},
-                                   {"ended", word_for(ending)},
-                                   {"message", message_of(ending)},
-                                   {"failures", failures_},
-                                   {"then", does}});
+  // Once, and each time that it goes on for longer.
+  const auto log = failures_ <= 1 || failures_ % 10 == 0 ? base::log::info : base::log::debug;
+  log("no executor", {{"namespace", sandbox_.space},
+                      {"name", sandbox_.name},
+                      {"ended", word_for(ending)},
+                      {"message", message_of(ending)},
+                      {"failures", failures_},
+                      {"then", does}});
 }
 
 aio::Task<bool> Carrier::follow(Step step) {

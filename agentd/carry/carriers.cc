@@ -20,7 +20,7 @@ Carriers::Carriers(const CarrierParts& parts, RosterLimits limits)
 
 void Carriers::carry(std::shared_ptr<aio::Stream> harness, Caller caller) {
   parts_.counts.connected();
-  if (tasks_.size() >= max_) return;
+  if (tasks_.size() >= max_) return parts_.counts.told("none");
   tasks_.spawn(carry_one(parts_, std::move(harness), std::move(caller)));
 }
 

@@ -38,7 +38,8 @@ metrics::Table metrics_table() {
        {"attempt", "result"}},
       {Kind::kCounter,
        "sandfleet_agentd_closes_total",
-       "Harness links that agentd ended, by the reason that the harness was given.",
+       "Harness links that agentd ended, by the reason that the harness was given; none: too many "
+       "were about to be told.",
        {"reason"}},
   };
   for (Definition& one : metrics::process_table()) table.push_back(std::move(one));

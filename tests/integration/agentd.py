@@ -3,16 +3,17 @@ cut, frozen or killed. Run one test: agentd.py NAME; without a name: their names
 
 import contextlib
 import hashlib
+import socket
 import stat
 import sys
 
 from whole import delete_all, whole_world, world
 from harness import Agentd, Closed, Harness, Proxy
-from world import provider_manifest, sandbox_manifest, wait_until
+from world import provider_manifest, sandbox_manifest, sum_of, wait_until
 
 
 @contextlib.contextmanager
-def carried(*arguments, through=None):
+def carried(*arguments, through=None, descriptors=None):
     """A sandbox that is Ready, and agentd; what is in sandboxes may be reached `through` a proxy of its port."""
     with whole_world() as (provider, controller), controller, world.temporary_folder("agentd") as folder:
         manifest = provider_manifest(provider)
@@ -21,7 +22,7 @@ def carried(*arguments, through=None):
         controller.declare("provider", manifest)
         controller.declare("box", sandbox_manifest("box"))
         controller.wait_ready("box")
-        with Agentd(folder, controller, *arguments) as agentd:
+        with Agentd(folder, controller, *arguments, descriptors=descriptors) as agentd:
             yield provider, controller, agentd
         assert not agentd.socket.exists(), "a socket is left"
         delete_all(provider, controller, ["box"])
@@ -68,6 +69,41 @@ def test_who_has_no_business_there_is_told():
         wait_until(controller.story, lambda: controller.sandboxes()["box"]["status"].get("state") == "Paused")
         paused = refusal(agentd)
         assert paused.reason == "quiesce" and "sandfleet resume default/box" in paused.message, paused
+
+
+def test_thousands_that_say_nothing_keep_nobody_out():
+    with carried(descriptors=(256, 256)) as (_, _, agentd), Harness(agentd.socket) as harness:
+        before, silent = agentd.metrics()["process_resident_memory_bytes"], []
+        for number in range(3000):
+            each = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            each.setblocking(False)
+            silent.append(each)
+            with contextlib.suppress(BlockingIOError):  # So many wait already that the kernel takes no more.
+                each.connect(str(agentd.socket))
+            if number % 500 == 0:
+                harness.call("fs.stat", {"path": "/"})
+        with Harness(agentd.socket) as another:
+            another.call("fs.stat", {"path": "/"})
+        harness.call("fs.stat", {"path": "/"})
+        seen = agentd.metrics()
+        assert seen["process_open_fds"] <= 256 and seen["process_resident_memory_bytes"] < before + (128 << 20), seen
+        assert sum_of(seen, "sandfleet_agentd_closes_total") > 2500, seen
+        for each in silent:
+            each.close()
+        wait_until("their places free", lambda: agentd.metrics()["process_open_fds"] < 60)
+
+
+def test_who_does_not_read_holds_nobody_up():
+    with carried() as (provider, controller, agentd), Harness(agentd.socket) as stalled, Harness(agentd.socket) as other:
+        box = controller.sandboxes()["box"]["status"]["sandboxID"]
+        assert world.run_inside(provider, box, "head -c 200000000 /dev/zero > $HOME/big")[0] == 0
+        before = agentd.metrics()["process_resident_memory_bytes"]
+        for _ in range(8):
+            stalled.ask("fs.readBytes", {"path": "big"}, down=True)
+        for _ in range(50):
+            other.call("fs.stat", {"path": "/"})
+        after = agentd.metrics()
+        assert after["process_resident_memory_bytes"] < before + (16 << 20), (before, after)
 
 
 def test_a_session_goes_on_after_a_pause():

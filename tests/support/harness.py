@@ -24,8 +24,8 @@ PATIENCE_S = 60
 class Agentd:
     """sandfleet-agentd beside a controller on a folder of manifests; without one, its arguments say where it looks."""
 
-    def __init__(self, folder, controller, *arguments):
-        self.folder = pathlib.Path(folder)
+    def __init__(self, folder, controller, *arguments, descriptors=None):
+        self.folder, self.descriptors = pathlib.Path(folder), descriptors
         self.folder.mkdir(parents=True, exist_ok=True)
         self.socket, self.controller = self.folder / "agentd.sock", controller
         self.arguments = ["--state", controller.state, *arguments] if controller else arguments
@@ -33,7 +33,7 @@ class Agentd:
     def start(self):
         ready = self.folder / "ready"
         self.program = Program("sandfleet-agentd", "--socket", self.socket, "--ready-file", ready, "--log-level", "debug",
-                               *self.arguments, log=self.folder / "agentd.log", ready_file=ready)
+                               *self.arguments, log=self.folder / "agentd.log", ready_file=ready, descriptors=self.descriptors)
         self.url = json.loads(ready.read_text())["url"]
         return self
 
@@ -211,7 +211,9 @@ class Harness:
         end = time.monotonic() + deadline_s
         while not check():
             assert time.monotonic() < end, f"not within {deadline_s} s; waiting for {self.waiting}"
-            if select.select([self.link], [], [], 0.2)[0]:
+            arrival = select.poll()
+            arrival.register(self.link, select.POLLIN)
+            if arrival.poll(200):
                 self._read()
 
     def _read(self):
