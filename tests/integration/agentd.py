@@ -8,7 +8,7 @@ import stat
 import sys
 
 from whole import delete_all, whole_world, world
-from harness import Agentd, Closed, Harness, Proxy
+from harness import Agentd, Closed, Harness, Proxy, new_handle
 from world import provider_manifest, sandbox_manifest, sum_of, wait_until
 
 
@@ -139,37 +139,61 @@ def test_a_session_outlives_agentd():
         assert agentd.program.process.wait(30) == 0, agentd.program.output()
 
 
-def test_a_download_is_exact_whatever_is_cut():
-    proxies, bytes_in_all = [], 12_000_000
+@contextlib.contextmanager
+def cut_at_will():
+    """The same, through a proxy that can cut what agentd has to the executor."""
+    proxies = []
 
     def through(port):
         proxies.append(Proxy(port))
         return proxies[0].port
 
-    with carried(through=through) as (provider, controller, agentd), contextlib.closing(proxies[0]) as proxy:
+    with carried(through=through) as world_of_it, contextlib.closing(proxies[0]) as proxy:
+        yield *world_of_it, proxy
+
+
+def receive_with_cuts(agentd, proxy, harness, stream, every_bytes):
+    """To the end of the stream: the link to the executor is cut again and again, and each fifth time agentd is killed.
+    What was asked for meanwhile acts once."""
+    cuts, kills, made = 0, 0, []
+    while not stream.ended:
+        made.append(harness.ask("fs.mkdir", {"path": f"made-{len(made)}"}, mutating=True))
+        if len(made) % 5 == 0:
+            agentd.program.kill()
+            kills += 1
+            agentd.start()
+        else:
+            cuts += proxy.cut()
+        enough = len(stream.content) + every_bytes
+        try:
+            harness.wait(lambda: stream.ended or len(stream.content) > enough)
+        except Closed:
+            harness.connect()
+    assert stream.error is None, stream.error
+    harness.wait(lambda: not harness.waiting)
+    assert all(harness.replies[each]["ok"]["created"] for each in made), harness.replies
+    assert cuts >= 5 and kills >= 2, (cuts, kills)
+
+
+def test_a_download_is_exact_whatever_is_cut():
+    with cut_at_will() as (provider, controller, agentd, proxy), Harness(agentd.socket) as harness:
         box = controller.sandboxes()["box"]["status"]["sandboxID"]
-        code, digest = world.run_inside(provider, box, f"head -c {bytes_in_all} /dev/urandom > $HOME/big; sha256sum < $HOME/big")
+        code, digest = world.run_inside(provider, box, "head -c 12000000 /dev/urandom > $HOME/big; sha256sum < $HOME/big")
         assert code == 0
-        with Harness(agentd.socket) as harness:
-            number = harness.ask("fs.readBytes", {"path": "big"}, down=True)
-            stream, cuts, kills, made = harness.streams[number], 0, 0, []
-            while not stream.ended:
-                made.append(harness.ask("fs.mkdir", {"path": f"made-{len(made)}"}, mutating=True))
-                if len(made) % 5 == 0:
-                    agentd.program.kill()
-                    kills += 1
-                    agentd.start()
-                else:
-                    cuts += proxy.cut()
-                enough = len(stream.content) + 900_000
-                try:
-                    harness.wait(lambda: stream.ended or len(stream.content) > enough)
-                except Closed:
-                    harness.connect()
-            assert stream.error is None and hashlib.sha256(stream.content).hexdigest() == digest.split()[0]
-            harness.wait(lambda: not harness.waiting)
-            assert all(harness.replies[each]["ok"]["created"] for each in made), harness.replies
-            assert cuts >= 5 and kills >= 2, (cuts, kills)
+        number = harness.ask("fs.readBytes", {"path": "big"}, down=True)
+        receive_with_cuts(agentd, proxy, harness, harness.streams[number], 900_000)
+        assert hashlib.sha256(harness.streams[number].content).hexdigest() == digest.split()[0]
+
+
+def test_a_commands_output_is_exact_whatever_is_cut():
+    with cut_at_will() as (_, _, agentd, proxy), Harness(agentd.socket) as harness:
+        output, handle = harness.new_stream(), new_handle()
+        harness.call("process.spawn", {"handle": handle, "argv": ["sh", "-c", "seq 1000000; exit 7"], "graceMs": 3000, "stdin": "ignore",
+                                       "stdout": {"pipe": output}, "stderr": "discard"}, mutating=True, streams=[output])
+        receive_with_cuts(agentd, proxy, harness, harness.streams[output], 500_000)
+        assert harness.streams[output].content == b"".join(b"%d\n" % number for number in range(1, 1_000_001))
+        ended = harness.call("process.wait", {"handle": handle, "until": "empty"})
+        assert ended["reached"] and ended["state"]["exitCode"] == 7, ended
 
 
 if __name__ == "__main__":
