@@ -163,10 +163,10 @@ Action settle_identity(const Observation& seen, const Sighting& info, const wire
 
   const Judgement judged = judge(seen.wanted, health.identity, new_run, seen.memory.rolled_back);
   if (judged.incarnation != status.incarnation && seen.memory.judged != run_key)
-    return RecordIncarnation{judged.incarnation, judged.notice};
+    return RecordIncarnation{judged.incarnation, judged.news ? judged.news->message : ""};
   const wire::Identity identity = identity_of(seen.wanted, judged.run);
   if (health.identity != identity || health.quiesced)
-    return unless_held(seen, Resumed{info.id, identity});
+    return unless_held(seen, Resumed{info.id, identity, judged.news});
   if (status.run != identity.run) return RecordRun{identity.run, info.started_at};
   if (status.paused_by != api::PausedBy::kNobody) return RecordPausedBy{};
   return Keep{};

@@ -54,9 +54,10 @@ struct RecordIncarnation {
   std::string notice = {};
   bool operator==(const RecordIncarnation&) const = default;
 };
-struct Resumed {  // Tells the executor who it is now; it thaws.
+struct Resumed {  // Tells the executor who it is now, and its sessions why; it thaws.
   std::string id;
   wire::Identity identity;
+  std::optional<wire::News> news = {};
   bool operator==(const Resumed&) const = default;
 };
 struct RecordRun {

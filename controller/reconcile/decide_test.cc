@@ -218,6 +218,20 @@ const Case kCases[] = {
             seen.memory.executor.health.identity = {};
           }),
      Resumed{"sb-1", {"uid-1", 1, 1, 1}}},
+    {"tell_the_executor_of_a_new_epoch_why",
+     with(ready(),
+          [](Observation& seen) {
+            seen.wanted.status.epoch = 2;
+            seen.wanted.status.incarnation = 2;
+            seen.wanted.status.run = 0;
+            seen.wanted.status.start_time.reset();
+            seen.memory.executor.health.identity = {};
+          }),
+     Resumed{"sb-1",
+             {"uid-1", 2, 2, 1},
+             wire::News{"recreated",
+                        "the sandbox is a new one in place of one that is gone: processes are "
+                        "gone, and files are those of a new sandbox"}}},
     {"record_the_run_that_was_told",
      with(ready(),
           [](Observation& seen) {
@@ -306,7 +320,11 @@ const Case kCases[] = {
             seen.wanted.status.incarnation = 2;
             seen.memory.judged = key_of_run("i-1", kWall + 1h);
           }),
-     Resumed{"sb-1", {"uid-1", 1, 2, 4}}},
+     Resumed{"sb-1",
+             {"uid-1", 1, 2, 4},
+             wire::News{"rolledBack",
+                        "the sandbox was rolled back to its state of run 2: what later runs wrote "
+                        "is lost, and processes are gone"}}},
     {"missing_marker_is_unknown", marked({}),
      RecordIncarnation{2,
                        "the marker of earlier runs is missing: processes are gone, and whether "

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <optional>
 
 #include "libs/api/sandbox.h"
 #include "libs/wire/admin.h"
@@ -11,7 +11,8 @@ namespace controller {
 struct Judgement {
   std::int64_t incarnation = 0;
   std::int64_t run = 0;
-  std::string notice = {};  // For the sessions, when the processes of before are gone.
+  // For the sessions: why what they knew is gone.
+  std::optional<wire::News> news = {};
   bool operator==(const Judgement&) const = default;
 };
 

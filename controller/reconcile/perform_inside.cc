@@ -113,7 +113,7 @@ Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
     const auto health = [&]() -> base::Result<wire::Health> {
       TRY(const Target where, target(pass, step.id, Priority::kResume, stop));
       return parts_.reach.resumed(
-          where, {step.identity, parts_.clock.wall().time_since_epoch().count()}, stop);
+          where, {step.identity, parts_.clock.wall().time_since_epoch().count(), step.news}, stop);
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.quiesced = false;  // It lapses by itself, too.
