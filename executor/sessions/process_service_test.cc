@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
+
 #include "executor/confine/landlock.h"
 #include "executor/sessions/testing/site.h"
 
@@ -139,12 +141,10 @@ aio::Task<> bound_what_is_read_at_once(Site& site) {
   co_await Client::ask(site.client, args, kMutating);
   co_await wait_until(site.client, args.handle, WaitUntil::kSettled);
   // Four that nobody takes hold all there is.
-  std::vector<std::uint32_t> held;
-  for (int i = 0; i < 4; ++i)
-    held.push_back(site.client.begin(wire::ReadOutputArgs{args.handle, wire::OutputName::kStdout},
-                                     {.download = true}));
-  for (const std::uint32_t id : held) EXPECT_TRUE((co_await Client::answer(site.client, id)).ok);
   const wire::ReadOutputArgs another{args.handle, wire::OutputName::kStdout};
+  std::array<std::uint32_t, 4> held{};
+  for (std::uint32_t& id : held) id = site.client.begin(another, {.download = true});
+  for (const std::uint32_t id : held) EXPECT_TRUE((co_await Client::answer(site.client, id)).ok);
   EXPECT_EQ((co_await Client::ask(site.client, another, {.download = true})).code(),
             FailureCode::kBusy);
   EXPECT_EQ((co_await Client::all_of(site.client, held[0])).bytes.size(), std::size_t{16} << 20);

@@ -257,6 +257,7 @@ void Subprocesses::lose_all() {
 aio::Task<> Subprocesses::end_all() {
   lose_all();
   std::vector<std::shared_ptr<Subprocess>> all;
+  all.reserve(known_.size());
   for (const auto& [id, known] : known_) all.push_back(known.process);
   for (const auto& process : all) co_await process->join();
 }
