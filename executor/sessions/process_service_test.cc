@@ -410,7 +410,10 @@ aio::Task<> end_with_the_session(Site& site) {
   EXPECT_TRUE((co_await Client::ask(site.client, args, kMutating)).ok);
   auto kept = site.command({"sleep", "1000"});
   EXPECT_TRUE((co_await Client::ask(site.client, kept, kMutating)).ok);
-  co_await Site::until_left(site, 5);
+  auto detached = site.command({"sleep", "1000"});
+  detached.detached = true;
+  EXPECT_TRUE((co_await Client::ask(site.client, detached, kMutating)).ok);
+  co_await Site::until_left(site, 6);
   Client& other = site.mate;
   site.tasks.spawn(Client::carry(other));
   EXPECT_TRUE((co_await Client::ask(other, wire::AttachArgs{.handle = kept.handle, .adopt = true},
@@ -418,9 +421,15 @@ aio::Task<> end_with_the_session(Site& site) {
                   .ok);
   site.client.session.finish();
   site.client.said.notify_all();
-  co_await Site::until_left(site, 1);
+  co_await Site::until_left(site, 2);
   EXPECT_EQ((co_await wait_until(other, args.handle, WaitUntil::kEmpty)).code(),
             FailureCode::kNotFound);
+  EXPECT_FALSE((co_await wait_until(other, detached.handle, WaitUntil::kExit, 0))
+                   .as<wire::WaitArgs>()
+                   .reached)
+      << "what is detached has no session to end with";
+  EXPECT_TRUE((co_await Client::ask(other, wire::TerminateArgs{detached.handle}, kMutating)).ok);
+  co_await Site::until_left(site, 1);
   EXPECT_FALSE(
       (co_await wait_until(other, kept.handle, WaitUntil::kExit, 0)).as<wire::WaitArgs>().reached)
       << "who adopted it has it";
@@ -432,7 +441,7 @@ aio::Task<> tell_end_with_the_session(Site& site) {
   return aio::both(Client::carry(site.client), end_with_the_session(site));
 }
 // covers: T7, M7
-TEST(ProcessService, NothingOutlivesItsSessionButWhatAnotherAdopted) {
+TEST(ProcessService, NothingOutlivesItsSessionButWhatAnotherAdoptedOrIsDetached) {
   aio::testing::tell(tell_end_with_the_session);
 }
 

@@ -112,7 +112,8 @@ SpawnRequest request_of(const wire::SpawnArgs& args, const std::string& cwd) {
                        .stdin_mode = mode_of(args.in),
                        .stdout_mode = mode_of(args.out),
                        .stderr_mode = mode_of(args.err),
-                       .grace_ms = args.grace_ms};
+                       .grace_ms = args.grace_ms,
+                       .detached = args.detached};
   if (args.terminal)
     request.terminal = TerminalSize{.columns = static_cast<std::uint16_t>(args.terminal->columns),
                                     .rows = static_cast<std::uint16_t>(args.terminal->rows)};

@@ -57,6 +57,7 @@ struct SpawnRequest {
   // It gets a terminal of that size: stdin is what is typed (or nothing), stdout what is shown, of
   // which the last bytes are collected, and stderr is ignored.
   std::optional<TerminalSize> terminal = std::nullopt;
+  bool detached = false;  // It ends with no session.
 };
 
 // kInvalid says what is wrong with it, before anything is done.

@@ -117,10 +117,11 @@ ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::begin(
     if (!held) return busy(held.error().message);
     terminal = *std::move(held);
   }
-  auto process = std::make_shared<Subprocess>(
-      site_.executor, std::move(request),
-      Subprocess::Origin{caller.session, caller.permission.mode, site_.limits.killed_within},
-      *std::move(contained), std::move(terminal), site_.spills);
+  const Subprocess::Origin origin{request.detached ? std::string() : caller.session,
+                                  caller.permission.mode, site_.limits.killed_within};
+  auto process =
+      std::make_shared<Subprocess>(site_.executor, std::move(request), origin,
+                                   *std::move(contained), std::move(terminal), site_.spills);
   process->start();
   known_.emplace(process->request().id, Known{process, std::nullopt});
   return process;

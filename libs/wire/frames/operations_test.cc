@@ -98,9 +98,11 @@ TEST(ProcessOperations, ReadWhatTheyWrote) {
               R"("graceMs":2147483647,"handle":"0123456789abcdef","stderr":{"pipe":4},)"
               R"("stdin":{"pipe":3},"stdout":{"collect":{"maxBytes":64000,)"
               R"("spill":{"maxBytes":1048576},"stream":5}}})");
-  expect_same(SpawnArgs{.handle = kHandle, .argv = {"a"}, .grace_ms = 1, .in = StdinData{}},
-              R"({"argv":["a"],"graceMs":1,"handle":"0123456789abcdef","stderr":"discard",)"
-              R"("stdin":"data","stdout":"discard"})");
+  expect_same(
+      SpawnArgs{
+          .handle = kHandle, .argv = {"a"}, .grace_ms = 1, .in = StdinData{}, .detached = true},
+      R"({"argv":["a"],"detached":true,"graceMs":1,"handle":"0123456789abcdef","stderr":"discard",)"
+      R"("stdin":"data","stdout":"discard"})");
   expect_same(SpawnArgs::Ok{7}, R"({"pid":7})");
   expect_same(ReadOutputArgs{kHandle, OutputName::kStderr, 5, 6},
               R"({"from":5,"handle":"0123456789abcdef","maxBytes":6,"output":"stderr"})");

@@ -127,6 +127,7 @@ void fields(auto& visit, Fields& m) {
   visit("stdout", m.out, Output{});
   visit("stderr", m.err, Output{});
   visit.optional("terminal", m.terminal, Inner<TerminalSize>{});
+  visit.with_default("detached", m.detached, false, kFlag);
   visit.judge(!m.argv.empty() && !m.argv.front().empty(), "\"argv\" names no program");
   visit.judge(launch_bytes(m) <= kLaunchBytesMax, "\"argv\" and \"env\" are too long together");
 }

@@ -80,6 +80,7 @@ struct SpawnArgs {
   StdinMode in = StdinIgnored{};
   OutputMode out = OutputDiscarded{}, err = OutputDiscarded{};
   std::optional<TerminalSize> terminal = std::nullopt;
+  bool detached = false;  // It ends with no session.
   bool operator==(const SpawnArgs&) const = default;
 };
 
