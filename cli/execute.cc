@@ -67,7 +67,7 @@ class Execution {
   const Command& command_;
   const Ends& ends_;
   const Terminal& terminal_;
-  const std::string handle_ = base::random_hex(16);
+  std::string handle_;
   wire::Source source_;
   wire::Sink out_, err_;
 
@@ -108,13 +108,9 @@ void Execution::open() {
 }
 
 void Execution::spawn() {
-  wire::SpawnArgs args{.handle = handle_,
-                       .argv = command_.argv,
-                       .cwd = command_.folder,
-                       .env = command_.env,
-                       .grace_ms = base::Milliseconds(command_.grace).count(),
-                       .out = wire::Pipe{out_.stream()},
-                       .err = wire::Pipe{err_.stream()}};
+  wire::SpawnArgs args = to_spawn(command_);
+  args.out = wire::Pipe{out_.stream()};
+  args.err = wire::Pipe{err_.stream()};
   wire::Call how{.mutating = true,
                  .to_client = {out_.stream(), err_.stream()},
                  .permission_mode = command_.permission_mode};
@@ -124,6 +120,7 @@ void Execution::spawn() {
   } else {
     source_.stop();
   }
+  handle_ = args.handle;
   spawn_ = ask(args, std::move(how));
   if (!spawn_) return end(kNotBegun, "the command is longer than a request may be");
   wait_ = ask(wire::WaitArgs{.handle = handle_, .until = wire::WaitUntil::kSettled});
@@ -256,6 +253,10 @@ base::Result<Command> read_command(const Options& options) {
   if (options.command.empty() || options.command[0].empty())
     return base::error(ErrorCode::kInvalid, "which command? ", options.program,
                        " exec [SANDBOX] -- COMMAND..., or exec SANDBOX COMMAND...");
+  if (options.detach && (options.input || options.limit_seconds > 0))
+    return base::error(
+        ErrorCode::kInvalid,
+        "--detach leaves it alone: --stdin and --timeout are for what is waited for");
   Command command{.argv = options.command,
                   .grace = base::Seconds(options.grace_seconds),
                   .input = options.input};
@@ -268,6 +269,14 @@ base::Result<Command> read_command(const Options& options) {
     command.env.push_back(std::move(change));
   }
   return command;
+}
+
+wire::SpawnArgs to_spawn(const Command& command) {
+  return {.handle = base::random_hex(16),
+          .argv = command.argv,
+          .cwd = command.folder,
+          .env = command.env,
+          .grace_ms = base::Milliseconds(command.grace).count()};
 }
 
 int execute(wire::Connection& connection, const Command& command, const Ends& ends,

@@ -33,6 +33,9 @@ struct Ends {
   bool watched = false;  // By a person, who wants to know why nothing moves.
 };
 
+// As process.spawn wants it, but for its streams.
+wire::SpawnArgs to_spawn(const Command& command);
+
 // To its end; the exit code is the command's own, or one of exit_code.h.
 int execute(wire::Connection& connection, const Command& command, const Ends& ends,
             const Terminal& terminal);

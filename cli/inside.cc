@@ -12,6 +12,9 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
+// Of each output of what nobody reads: its end, and all of it in a file while it is not longer.
+constexpr std::int64_t kTailBytes = 256 << 10, kSpillBytes = 64 << 20;
+
 // The sandbox's name among the words; empty: there is none.
 Result<std::string> named_in(const Verb& verb, const Options& options) {
   const auto& words = options.words;
@@ -32,6 +35,25 @@ Result<base::Done> judge_signal(const Options& options) {
     return base::error(ErrorCode::kInvalid, "--signal ", options.signal,
                        ": there is no such signal; write it as SIGHUP");
   return base::Done{};
+}
+
+int detach(const Options& options, const Command& command, wire::Connection& connection,
+           const Terminal& terminal) {
+  wire::SpawnArgs args = to_spawn(command);
+  args.detached = true;
+  args.out = args.err = wire::Collected{kTailBytes, kSpillBytes};
+  const auto begun =
+      connection.ask(args, {.mutating = true, .permission_mode = command.permission_mode});
+  connection.finish();
+  if (!begun) {
+    terminal.err << "sandfleet: " << begun.error().message << "\n";
+    return exit_code_of(begun.error());
+  }
+  if (options.begun_as == "json")
+    terminal.out << base::to_text({{"handle", args.handle}, {"pid", begun->pid}}, 2) << "\n";
+  else
+    terminal.out << args.handle << "\n";
+  return kDone;
 }
 
 }  // namespace
@@ -64,7 +86,8 @@ int run_inside(const Verb& verb, const Options& options, wire::Connection& conne
   if (verb.runs) {
     const auto command = read_command(options);
     if (!command) return refuse(verb, options, command.error(), terminal.err);
-    return execute(connection, *command, ends, terminal);
+    return options.detach ? detach(options, *command, connection, terminal)
+                          : execute(connection, *command, ends, terminal);
   }
   if (const auto judged = judge_signal(options); !judged)
     return refuse(verb, options, judged.error(), terminal.err);

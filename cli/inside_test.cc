@@ -228,6 +228,23 @@ TEST_F(Inside, NothingIsBegunWithoutAgentd) {
   EXPECT_EQ(run({"ps"}), kFailed);
 }
 
+TEST_F(Inside, DetachLeavesACommandToItself) {
+  EXPECT_EQ(run({"exec", "-d", "--", "hang"}), 0);
+  const std::string handle = told_.str().substr(0, told_.str().find('\n'));
+  const auto args = *wire::from_json<wire::SpawnArgs>(processes_.last_spawn()->args);
+  EXPECT_EQ(args.handle, handle);
+  EXPECT_TRUE(args.detached);
+  EXPECT_TRUE(std::holds_alternative<wire::Collected>(args.out));
+  EXPECT_TRUE(std::holds_alternative<wire::Collected>(args.err));
+
+  told_.str("");
+  EXPECT_EQ(run({"exec", "-d", "-o", "json", "--", "hang"}), 0);
+  const Json told = Json::parse(told_.str());
+  EXPECT_EQ(told["pid"], 7);
+  EXPECT_NE(told["handle"], handle);
+  EXPECT_EQ(run({"exec", "-d", "--", "missing"}), kNoCommand);
+}
+
 TEST_F(Inside, PsAndKillKnowWhatOthersHaveBegun) {
   const std::string handle(16, 'a'), other(16, 'b');
   server_.with([&](wire::SessionHost&) {
@@ -258,6 +275,8 @@ TEST_F(Inside, WhatIsNotUnderstoodReachesNobody) {
       {"exec", "box"},
       {"exec", "box", "--"},
       {"exec", "-e", "=1", "--", "code", "0"},
+      {"exec", "-d", "-i", "--", "cat"},
+      {"exec", "-d", "--timeout", "3", "--", "cat"},
       {"exec", "a/b/c", "--", "cat"},
       {"exec", "--permission-mode", "All", "--", "cat"},
       {"ps", "box", "other"},

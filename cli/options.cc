@@ -48,6 +48,9 @@ void add_run_flags(base::Flags& flags, Options& options) {
   flags.text("--permission-mode", options.permission_mode,
              "what it may change; else all that you may",
              {.choices = {"ReadOnly", "WorkspaceWrite", "DangerFullAccess"}});
+  flags.flag("-d,--detach", options.detach, "print its handle and leave it running");
+  flags.text("-o,--output", options.begun_as, "what to print of it then",
+             {.choices = {"handle", "json"}});
 }
 
 void add_flags(base::Flags& flags, const Verb& verb, Options& options) {

@@ -40,8 +40,8 @@ struct Options {
   // Of what reaches into a sandbox.
   std::string socket = {}, token_file = {}, service_account = {};
   std::vector<std::string> command = {};  // By split_line.
-  bool input = false, tree = false;
-  std::string folder = {}, permission_mode = {}, signal = {};
+  bool input = false, detach = false, tree = false;
+  std::string folder = {}, permission_mode = {}, signal = {}, begun_as = "handle";
   std::vector<std::string> variables = {};
   std::int64_t limit_seconds = 0, grace_seconds = 10;
 };

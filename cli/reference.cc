@@ -54,7 +54,7 @@ std::string reference() {
       "wait for that. A link that is cut, or an agentd that is started anew, costs no byte; after\n"
       "2 s a line says so to a terminal. `exec` returns when the command has ended and nobody "
       "holds\n"
-      "its output open; what it has left behind ends then.\n\n"
+      "its output open; what it has left behind ends then. For what is to stay: `--detach`.\n\n"
       "| Exit code of `exec` | Meaning |\n|---|---|\n"
       "| 0 to 255 | the command's own |\n| 128 + n | signal n ended it |\n"
       "| 2 | not understood; nothing was begun |\n"
