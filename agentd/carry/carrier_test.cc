@@ -124,6 +124,55 @@ aio::Task<> download_with_cuts(Site& site) {
 }
 TEST(Carriers, GoOnToTheByteWhenTheExecutorsLinkIsCut) { aio::testing::tell(download_with_cuts); }
 
+// A harness that is told frame by frame what to say.
+struct Raw {
+  // The next message of that kind; a close ends the wait.
+  template <typename Kind>
+  static aio::Task<std::optional<Kind>> hear(Raw& raw) {
+    char piece[4096];
+    for (;;) {
+      auto frame = raw.reader.next();
+      if (frame && *frame) {
+        auto message = *wire::to_message(**std::move(frame));
+        if (auto* wanted = std::get_if<Kind>(&message)) co_return std::move(*wanted);
+        if (std::holds_alternative<wire::Close>(message)) co_return std::nullopt;
+        continue;
+      }
+      const auto got = co_await raw.stream->read(piece, sizeof piece);
+      if (!got || *got == 0) co_return std::nullopt;
+      raw.reader.add({piece, *got});
+    }
+  }
+  static aio::Task<> say(Raw& raw, wire::Message message) {
+    EXPECT_TRUE(co_await raw.stream->write(wire::encode(wire::to_frame(std::move(message)))));
+  }
+
+  std::shared_ptr<aio::Stream> stream;
+  wire::FrameReader reader = {};
+};
+
+aio::Task<> be_late(Site& site) {
+  Raw raw{site.connect()};
+  co_await Raw::say(raw, wire::Hello{.sandbox = wire::SandboxName{"team-a", "box"}});
+  const auto first = co_await Raw::hear<wire::Welcome>(raw);
+  co_await Raw::say(raw, wire::Resume{.link = first->link});
+  EXPECT_TRUE(co_await Raw::hear<wire::Resume>(raw));
+  site.executor.cut();
+  const auto second = co_await Raw::hear<wire::Welcome>(raw);
+  EXPECT_TRUE(second && second->resumed && second->link != first->link);
+  if (!second) co_return;
+  // All of this was said before the second welcome was read.
+  co_await Raw::say(raw, wire::Request{.id = 1, .op = "add", .args = {{"count", 1}}, .seq = 1});
+  co_await Raw::say(raw, wire::Resume{.link = first->link});
+  co_await Raw::say(raw, wire::Credit{.stream = 1, .limit = 1});
+  co_await Raw::say(raw, wire::Resume{.link = second->link, .requests = {1}});
+  co_await Raw::say(raw, wire::Request{.id = 1, .op = "add", .args = {{"count", 1}}, .seq = 1});
+  const auto reply = co_await Raw::hear<wire::Reply>(raw);
+  EXPECT_TRUE(reply && reply->ok);
+  EXPECT_EQ(site.executor.added, 1);
+}
+TEST(Carriers, DropWhatWasMeantForALinkBefore) { aio::testing::tell(be_late); }
+
 aio::Task<> lose_the_incarnation(Site& site) {
   Harness& harness = site.harness();
   site.link(harness);
