@@ -260,6 +260,8 @@ aio::Task<> Carrier::pursue() {
   bool ask = true;
   for (;;) {
     const Ending ending = co_await attempt(ask);
+    const auto* close = std::get_if<wire::Close>(&ending);
+    quiesced_ |= close && close->reason == CloseReason::kQuiesce;
     Step step = next_step(ending, situation(ask));
     ++failures_;
     note(ending, step);
@@ -288,11 +290,12 @@ aio::Task<Answer> Carrier::ask() {
   co_return answer;
 }
 
-// A quarter of the time is left to chance: not all ask at once who came at once.
+// A quarter of the time is left to chance: not all ask at once who came at once. Where the clocks
+// of both differ, it is not asked all the time.
 void Carrier::adopt(Way way) {
   const base::Milliseconds holds = way.expires - parts_.clock.wall();
-  const auto longest =
-      std::clamp(holds - parts_.times.ask_before_end, parts_.times.look, parts_.times.ask_every);
+  const auto longest = std::clamp(holds - parts_.times.ask_before_end,
+                                  parts_.times.ask_after_silence, parts_.times.ask_every);
   const double part = 1 - parts_.jitter() / 4;
   ask_at_ = now() + base::Milliseconds(
                         static_cast<std::int64_t>(part * static_cast<double>(longest.count())));
@@ -302,7 +305,7 @@ void Carrier::adopt(Way way) {
 aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
   const base::Moment began = now();
   ending_.reset();
-  resumed_ = demanded_ = false;
+  resumed_ = quiesced_ = demanded_ = false;
   link_ = link->welcome().link;
   executor_ = link;
   moved_.notify_all();
@@ -384,6 +387,7 @@ Situation Carrier::situation(bool asked) const {
           .welcomed = welcomed_,
           .asked_now = asked,
           .way_holds = way_ && way_->expires > parts_.clock.wall(),
+          .quiesced = quiesced_,
           .demanded = demanded_,
           .failures = failures_,
           .jitter = parts_.jitter(),

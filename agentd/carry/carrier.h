@@ -21,13 +21,14 @@ namespace agentd {
 // How long a carrier waits for what.
 struct CarrierTimes {
   base::Milliseconds hello{5'000};
-  base::Milliseconds first_welcome{10'000};      // From hello on; then the harness is sent away.
-  base::Milliseconds ask_every{300'000};         // Whether the harness may still attach, and
-  base::Milliseconds ask_before_end{120'000};    // so long before its attach token ends.
-  base::Milliseconds ask_after_silence{30'000};  // Of the attach service.
-  base::Milliseconds look{1'000};                // At who fell silent.
-  base::Milliseconds hang_up{1'000};             // For a peer that was told why.
-  base::Milliseconds last_word{3'000};           // The same, if it reads at all.
+  base::Milliseconds first_welcome{10'000};    // From hello on; then the harness is sent away.
+  base::Milliseconds ask_every{300'000};       // Whether the harness may still attach, and
+  base::Milliseconds ask_before_end{120'000};  // so long before its attach token ends.
+  base::Milliseconds ask_after_silence{
+      30'000};                          // Of the attach service; and no sooner in any case.
+  base::Milliseconds look{1'000};       // At who fell silent.
+  base::Milliseconds hang_up{1'000};    // For a peer that was told why.
+  base::Milliseconds last_word{3'000};  // The same, if it reads at all.
 };
 
 // What all carriers of an agentd work with.
@@ -107,7 +108,7 @@ class Carrier final : public Roster::Member {
   wire::SandboxName sandbox_;
   std::optional<std::string> token_;
   base::Moment alone_since_;
-  bool welcomed_ = false, demanded_ = false;
+  bool welcomed_ = false, quiesced_ = false, demanded_ = false;
   base::Milliseconds lease_{};
 
   std::optional<Way> way_;

@@ -5,6 +5,8 @@
 
 #include "agentd/testing/site.h"
 #include "libs/aio/testing/run.h"
+#include "libs/aio/tls/tls.h"
+#include "libs/base/certificate.h"
 #include "libs/base/crypto.h"
 
 namespace agentd {
@@ -519,6 +521,41 @@ aio::Task<> show_what_the_door_asks_for(Site& site) {
   EXPECT_EQ(harness.left(), "denied");
 }
 TEST(Carriers, LetInWhoShowsTheTokenOfItsDoor) { aio::testing::tell(show_what_the_door_asks_for); }
+
+aio::Task<> take_by_tls(Site& site, std::shared_ptr<aio::Stream> stream, base::Certified identity) {
+  auto secured = co_await aio::TlsServer::with({.identity = identity})->secure(stream, 10s);
+  EXPECT_TRUE(secured);
+  if (secured) site.carriers->carry(std::move(secured->stream), {.name = "over TLS"});
+}
+aio::Task<> dial_by_tls(std::shared_ptr<aio::Stream>& stream, std::string authority) {
+  auto secured = co_await aio::TlsClient::with({.authorities = authority})
+                     ->secure(std::move(stream), "127.0.0.1", 10s);
+  EXPECT_TRUE(secured);
+  if (secured) stream = *secured;
+}
+aio::Task<> carry_over_tls(Site& site) {
+  const auto now = site.clock.wall();
+  const auto authority = *base::make_authority({"authority", {}, now - 1h, now + 1h});
+  const auto identity = *base::issue(authority, {"agentd", {"127.0.0.1"}, now - 1h, now + 1h});
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  auto theirs = aio::Stream::over(site.loop.executor(), base::Fd(ends[0]));
+  auto ours = aio::Stream::over(site.loop.executor(), base::Fd(ends[1]));
+  co_await aio::both(take_by_tls(site, theirs, identity), dial_by_tls(ours, authority.certificate));
+  Harness& harness = site.harness();
+  site.links.spawn(Harness::carry(harness, ours));
+  const auto stream = harness.session.ask(
+      {.op = "pattern", .args = {{"bytes", std::int64_t{3} << 20}}, .down = true});
+  Downloaded got;
+  while (!got.ended) {
+    const std::size_t heard = harness.events.size();
+    take_all(harness, *stream, got);
+    if (harness.events.size() == heard) co_await aio::sleep_for(1ms);
+  }
+  EXPECT_TRUE(got.exact);
+  EXPECT_EQ(got.bytes, 3 << 20);
+}
+TEST(Carriers, CarryOverTls) { aio::testing::tell(carry_over_tls); }
 
 // --- The end.
 

@@ -41,11 +41,16 @@ Step try_again(const Situation& now, bool with_the_same_way, const std::string& 
   return Ask{after};
 }
 
+// As far as is known; where a watch says nothing, its executor's word holds.
+bool is_paused(const Situation& now) {
+  return now.standing == Standing::kPaused || (now.quiesced && now.standing == Standing::kUnknown);
+}
+
 // The executor was not reached, or was lost.
 Step find_it_again(const Situation& now, const std::string& trouble) {
   if (now.standing == Standing::kEnded)
     return leave(CloseReason::kDenied, "Sandbox " + name_of(now) + " has ended");
-  if (now.welcomed && now.standing == Standing::kPaused && !now.demanded) return rest(now);
+  if (now.welcomed && is_paused(now) && !now.demanded) return rest(now);
   // It may be elsewhere by now: the same way is good for one more attempt.
   return try_again(now, now.failures == 0, trouble);
 }

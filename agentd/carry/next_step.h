@@ -25,12 +25,13 @@ using Ending = std::variant<NoWay, Unreachable, Impostor, Broken, wire::Close>;
 struct Situation {
   wire::SandboxName sandbox;
   Standing standing = Standing::kUnknown;
-  bool welcomed = false;          // The harness was once let in.
-  bool asked_now = false;         // The way was asked for in this attempt.
-  bool way_holds = false;         // There is a way whose token has not ended.
-  bool demanded = false;          // The harness wants something since it rests.
-  int failures = 0;               // In a row, without a link in between.
-  double jitter = 1;              // 0 to 1.
+  bool welcomed = false;   // The harness was once let in.
+  bool asked_now = false;  // The way was asked for in this attempt.
+  bool way_holds = false;  // There is a way whose token has not ended.
+  bool quiesced = false;   // The executor said that the sandbox is about to pause, and is not back.
+  bool demanded = false;   // The harness wants something since it rests.
+  int failures = 0;        // In a row, without a link in between.
+  double jitter = 1;       // 0 to 1.
   base::Milliseconds alone{};     // So long the harness has been without an executor.
   base::Milliseconds patience{};  // So long it may be.
 };

@@ -36,6 +36,12 @@ Situation with(Situation now, Change change) {
 Situation paused() {
   return with(at_work(), [](auto& now) { now.standing = Standing::kPaused; });
 }
+Situation to_pause(Standing standing) {
+  return with(at_work(), [standing](auto& now) {
+    now.standing = standing;
+    now.quiesced = true;
+  });
+}
 Situation wanted_while_paused() {
   return with(paused(), [](auto& now) { now.demanded = true; });
 }
@@ -125,6 +131,14 @@ const Case kCases[] = {
     {"cut when it paused, and wanted",
      Broken{"reset"},
      failed(wanted_while_paused(), 1),
+     {Ask{500ms}}},
+    {"not reached since it was to pause, and nothing is known",
+     Unreachable{"404"},
+     failed(to_pause(Standing::kUnknown), 1),
+     {Rest{10s}}},
+    {"not reached since it was to pause, but it runs",
+     Unreachable{"404"},
+     failed(to_pause(Standing::kRunning), 1),
      {Ask{500ms}}},
     {"cut when it ended", Broken{"reset"},
      with(at_work(), [](auto& now) { now.standing = Standing::kEnded; }),
