@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <utility>
+
+#include "agentd/carry/carrier.h"
+#include "agentd/carry/carrier_words.h"
+#include "libs/base/log.h"
+
+// The way in, the link to the executor, and what to do when that ends.
+namespace agentd {
+namespace {
+
+using wire::CloseReason;
+using wire::FrameType;
+using namespace std::chrono_literals;
+
+// Who is sent away again within this time has not got through.
+constexpr base::Milliseconds kFleeting = 5s;
+
+std::string_view word_for(const Ending& ending) {
+  return std::visit(
+      base::Overloaded{[](const NoWay&) -> std::string_view { return "no way"; },
+                       [](const Unreachable&) -> std::string_view { return "unreachable"; },
+                       [](const Impostor&) -> std::string_view { return "impostor"; },
+                       [](const Broken&) -> std::string_view { return "broken"; },
+                       [](const wire::Close& close) { return to_word(close.reason); }},
+      ending);
+}
+
+std::string message_of(const Ending& ending) {
+  return std::visit(base::Overloaded{[](const Impostor&) { return std::string(); },
+                                     [](const auto& one) { return one.message; }},
+                    ending);
+}
+
+std::string_view word_for(Refusal why) {
+  for (const auto& [one, word] : kRefusalWords)
+    if (one == why) return word;
+  return "other";
+}
+
+}  // namespace
+
+aio::Task<> Carrier::pursue() {
+  bool ask = true;
+  for (;;) {
+    const Ending ending = co_await attempt(ask);
+    const auto* close = std::get_if<wire::Close>(&ending);
+    quiesced_ |= close && close->reason == CloseReason::kQuiesce;
+    Step step = next_step(ending, situation(ask));
+    ++failures_;
+    note(ending, step);
+    ask = co_await follow(std::move(step));
+  }
+}
+
+aio::Task<Ending> Carrier::attempt(bool ask) {
+  if (ask || !way_) {
+    Answer answer = co_await this->ask();
+    if (auto* none = std::get_if<NoWay>(&answer)) co_return std::move(*none);
+    adopt(std::get<Way>(std::move(answer)));
+  }
+  if (hello_.session) parts_.roster.take(*this, *hello_.session);
+  auto opened = co_await ExecutorLink::open(parts_.executor, parts_.dialler, *way_, hello_, now());
+  auto* failed = std::get_if<Ending>(&opened);
+  parts_.counts.dialled(welcomed_, failed ? word_for(*failed) : "welcome");
+  if (failed) co_return std::move(*failed);
+  co_return co_await carry(std::get<0>(std::move(opened)));
+}
+
+aio::Task<Answer> Carrier::ask() {
+  Answer answer = co_await parts_.ways.ask(sandbox_, token_);
+  const auto* none = std::get_if<NoWay>(&answer);
+  parts_.counts.asked(none ? word_for(none->why) : "Way");
+  co_return answer;
+}
+
+aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
+  const base::Moment began = now();
+  ending_.reset();
+  resumed_ = quiesced_ = demanded_ = false;
+  link_ = link->welcome().link;
+  executor_ = link;
+  moved_.notify_all();
+  co_await welcome(*link);
+  co_await aio::race(bring(link), link->speak(parts_.times.hang_up));
+  link->reset();
+  executor_.reset();
+  alone_since_ = now();
+  moved_.notify_all();
+  Ending ending = std::move(ending_).value_or(Broken{"the connection was cut"});
+  const bool sent_away = std::holds_alternative<wire::Close>(ending);
+  if (now() - began >= kFleeting || (resumed_ && !sent_away)) failures_ = 0;
+  co_return ending;
+}
+
+// The harness hears what the executor says, but for how long its own credential is good.
+aio::Task<> Carrier::welcome(ExecutorLink& link) {
+  hello_.session = link.welcome().session;
+  ceiling_ = link.welcome().ceiling;
+  lease_ = base::Milliseconds(link.welcome().lease_ms);
+  parts_.roster.take(*this, *hello_.session);
+  if (!std::exchange(welcomed_, true)) parts_.counts.let_in(now() - alone_since_);
+  wire::Frame frame = link.welcome_frame();
+  base::Json header = *base::parse_json(frame.header);
+  header["expiresMs"] = expires_ms();
+  frame.header = base::to_text(header);
+  co_await harness_.outbox.put(wire::encode(frame));
+}
+
+aio::Task<> Carrier::bring(std::shared_ptr<ExecutorLink> link) {
+  for (;;) {
+    auto frame = co_await link->read();
+    if (!frame) {
+      ending_ = Broken{frame.error().message};
+      if (frame.error().code != base::ErrorCode::kInvalid) co_return;
+      link->outbox.finish(close_of(CloseReason::kProtocol, frame.error().message));
+      co_return co_await aio::sleep_for(parts_.times.hang_up);
+    }
+    link->pulse.heard(now());
+    if (!co_await hand_back(*link, *std::move(frame))) co_return;
+  }
+}
+
+// False: the link is over.
+aio::Task<bool> Carrier::hand_back(ExecutorLink& link, Carried frame) {
+  if (frame.is(FrameType::kPing)) link.outbox.pong();
+  if (frame.is(FrameType::kPing) || frame.is(FrameType::kPong)) co_return true;
+  if (frame.is(FrameType::kChallenge) || frame.is(FrameType::kWelcome)) {
+    ending_ = Broken{"it began a handshake where a session is open"};
+    co_return false;
+  }
+  if (frame.is(FrameType::kClose) || frame.is(FrameType::kRenewed)) {
+    auto message = message_in(frame.bytes);
+    if (auto* close = message ? std::get_if<wire::Close>(&*message) : nullptr) {
+      ending_ = std::move(*close);
+      co_return false;
+    }
+    auto* renewed = message ? std::get_if<wire::Renewed>(&*message) : nullptr;
+    if (!renewed) {
+      ending_ = Broken{message.error().message};
+      co_return false;
+    }
+    const bool moved = std::exchange(ceiling_, renewed->ceiling) != renewed->ceiling;
+    if (!std::exchange(renewal_due_, false) && !moved) co_return true;
+    renewed->expires_ms = expires_ms();
+    co_return co_await harness_.outbox.put(wire::encode(wire::to_frame(*renewed)));
+  }
+  parts_.counts.to_harness.count(frame.bytes.size());
+  handing_back_ = true;
+  const bool taken = co_await harness_.outbox.put(std::move(frame.bytes));
+  handing_back_ = false;
+  link.pulse.heard(now());
+  co_return taken;
+}
+
+Situation Carrier::situation(bool asked) const {
+  return {.sandbox = sandbox_,
+          .standing = parts_.directory.standing(sandbox_),
+          .welcomed = welcomed_,
+          .asked_now = asked,
+          .way_holds = way_ && way_->expires > parts_.clock.wall(),
+          .quiesced = quiesced_,
+          .demanded = demanded_,
+          .failures = failures_,
+          .jitter = parts_.jitter(),
+          .alone = now() - alone_since_,
+          .patience = welcomed_ ? lease_ : parts_.times.first_welcome};
+}
+
+void Carrier::note(const Ending& ending, const Step& step) const {
+  const auto does = std::visit(
+      base::Overloaded{[](const Dial&) { return "dials again"; }, [](const Ask&) { return "asks"; },
+                       [](const Rest&) { return "rests"; }, [](const Leave&) { return "leaves"; }},
+      step);
+  // Once, and each time that it goes on for longer.
+  const auto log = failures_ <= 1 || failures_ % 10 == 0 ? base::log::info : base::log::debug;
+  log("no executor", {{"namespace", sandbox_.space},
+                      {"name", sandbox_.name},
+                      {"ended", word_for(ending)},
+                      {"message", message_of(ending)},
+                      {"failures", failures_},
+                      {"then", does}});
+}
+
+aio::Task<bool> Carrier::follow(Step step) {
+  if (const auto* dial = std::get_if<Dial>(&step)) {
+    co_await aio::sleep_for(dial->after);
+    co_return false;
+  }
+  if (const auto* ask = std::get_if<Ask>(&step)) {
+    co_await aio::sleep_for(ask->after);
+    co_return true;
+  }
+  if (const auto* pause = std::get_if<Rest>(&step)) co_return co_await rest(*pause);
+  leave(std::get<Leave>(std::move(step)).close);
+  co_await aio::sleep_for(kFarAhead);  // work() ends this.
+  co_return false;
+}
+
+aio::Task<bool> Carrier::rest(Rest rest) {
+  Standing seen = parts_.directory.standing(sandbox_);
+  const auto dial_at = rest.dial_after ? std::optional(now() + *rest.dial_after) : std::nullopt;
+  bool ask = true;
+  while (!demanded_) {
+    const Standing stands = parts_.directory.standing(sandbox_);
+    const bool runs_again = stands == Standing::kRunning && seen != Standing::kRunning;
+    if (runs_again || stands == Standing::kEnded) break;
+    seen = stands;
+    const bool may_dial = dial_at && seen != Standing::kPaused;
+    if (may_dial && now() >= *dial_at) {
+      ask = false;
+      break;
+    }
+    const auto patience = may_dial ? *dial_at - now() : kFarAhead;
+    co_await aio::race(until_moved(), aio::sleep_for(patience));
+  }
+  alone_since_ = now();
+  co_return ask;
+}
+
+aio::Task<> Carrier::until_moved() {
+  co_await aio::race(parts_.directory.moved().wait(), moved_.wait());
+}
+
+// A quarter of the time is left to chance: not all ask at once who came at once. Where the clocks
+// of both differ, it is not asked all the time.
+void Carrier::adopt(Way way) {
+  const base::Milliseconds holds = way.expires - parts_.clock.wall();
+  const auto longest = std::clamp(holds - parts_.times.ask_before_end,
+                                  parts_.times.ask_after_silence, parts_.times.ask_every);
+  const double part = 1 - parts_.jitter() / 4;
+  ask_at_ = now() + base::Milliseconds(
+                        static_cast<std::int64_t>(part * static_cast<double>(longest.count())));
+  way_ = std::move(way);
+}
+
+}  // namespace agentd

@@ -1,0 +1,152 @@
+#include <utility>
+
+#include "agentd/carry/carrier.h"
+#include "agentd/carry/carrier_words.h"
+#include "libs/base/crypto.h"
+#include "libs/base/log.h"
+
+// What the harness says.
+namespace agentd {
+namespace {
+
+using wire::CloseReason;
+using wire::FrameType;
+
+// Of what a harness sends.
+bool is_looked_into(const Carried& frame) {
+  return frame.is(FrameType::kHello) || frame.is(FrameType::kProve) ||
+         frame.is(FrameType::kRenew) || frame.is(FrameType::kResume) || frame.is(FrameType::kClose);
+}
+
+}  // namespace
+
+aio::Task<bool> Carrier::greet() {
+  const auto arrived = co_await aio::within(harness_.read(), parts_.times.hello);
+  if (leaving_) co_return false;
+  if (!arrived) {
+    leave(close_of(CloseReason::kDenied, "it took too long to say hello"));
+    co_return false;
+  }
+  if (*arrived && !**arrived) co_return false;  // It left.
+  auto message = *arrived ? message_in((**arrived)->bytes) : (*arrived).error();
+  auto refused = message ? judge(*std::move(message))
+                         : close_of(CloseReason::kProtocol, message.error().message);
+  if (refused) leave(*std::move(refused));
+  co_return !leaving_;
+}
+
+// Whether it is let in as far as agentd knows; else why not.
+std::optional<wire::Close> Carrier::judge(wire::Message message) {
+  auto* hello = std::get_if<wire::Hello>(&message);
+  if (!hello) return close_of(CloseReason::kProtocol, "it did not begin with hello");
+  if (hello->protocol.min > wire::kProtocolVersion || hello->protocol.max < wire::kProtocolVersion)
+    return close_of(CloseReason::kVersion,
+                    "version " + std::to_string(wire::kProtocolVersion) + " is spoken here");
+  if (hello->claims)
+    return close_of(CloseReason::kDenied, "agentd takes a token that is shown, or none");
+  if (!accepts(hello->token))
+    return close_of(CloseReason::kDenied, "it did not show the token that this agentd asks for");
+  const auto& sandbox = hello->sandbox ? hello->sandbox : parts_.usual;
+  if (!sandbox)
+    return close_of(CloseReason::kProtocol,
+                    "hello names no sandbox, and this agentd has none of its own (--sandbox)");
+  sandbox_ = *sandbox;
+  if (!parts_.roster.enter(*this, sandbox_)) {
+    wire::Close close = close_of(CloseReason::kBusy, "too many links are open");
+    close.retry_after_ms = 5'000;
+    return close;
+  }
+  parts_.counts.links(parts_.roster.links());
+  token_ = std::exchange(hello->token, std::nullopt);
+  hello_ = std::move(*hello);
+  hello_.protocol = {};  // What agentd speaks.
+  alone_since_ = now();
+  base::log::info("harness link begins", {{"namespace", sandbox_.space},
+                                          {"name", sandbox_.name},
+                                          {"peer", caller_.name},
+                                          {"client", base::on_one_line(hello_.client)},
+                                          {"resumes", hello_.session.has_value()}});
+  return std::nullopt;
+}
+
+aio::Task<> Carrier::listen() {
+  for (;;) {
+    auto frame = co_await harness_.read();
+    if (!frame) {
+      leave(close_of(CloseReason::kProtocol, frame.error().message));
+      co_return co_await aio::sleep_for(parts_.times.last_word);  // It has no frames any more.
+    }
+    if (!*frame) co_return;  // It hung up.
+    harness_pulse_.heard(now());
+    if (leaving_) continue;
+    if (!co_await hand_on(**std::move(frame))) co_return;
+  }
+}
+
+// False: that was its last word.
+aio::Task<bool> Carrier::hand_on(Carried frame) {
+  if (frame.is(FrameType::kPing)) harness_.outbox.pong();
+  if (frame.is(FrameType::kPing) || frame.is(FrameType::kPong)) co_return true;
+  if (is_looked_into(frame)) {
+    auto message = message_in(frame.bytes);
+    if (!message) {
+      leave(close_of(CloseReason::kProtocol, message.error().message));
+      co_return true;
+    }
+    if (const auto* close = std::get_if<wire::Close>(&*message)) {
+      if (close->reason == CloseReason::kEnd) co_await end_session();
+      co_return false;
+    }
+    if (auto* renewal = std::get_if<wire::Renew>(&*message)) {
+      take(std::move(*renewal));
+      co_return true;
+    }
+    const auto* resume = std::get_if<wire::Resume>(&*message);
+    if (!resume) {
+      leave(close_of(CloseReason::kProtocol, "a handshake where a session is open"));
+      co_return true;
+    }
+    resumed_ = executor_ && resume->link == link_;
+  }
+  if (frame.is(FrameType::kRequest) && !executor_ && !std::exchange(demanded_, true))
+    moved_.notify_all();
+  const auto executor = executor_;
+  // What comes before it names the link was meant for one before.
+  if (!executor || !resumed_) co_return true;
+  parts_.counts.to_executor.count(frame.bytes.size());
+  handing_on_ = true;
+  co_await executor->outbox.put(std::move(frame.bytes));
+  handing_on_ = false;
+  harness_pulse_.heard(now());
+  co_return true;
+}
+
+// One that is agentd's own affair goes no further.
+bool Carrier::accepts(std::optional<std::string>& token) const {
+  if (!caller_.token) return true;
+  const auto shown = std::exchange(token, std::nullopt);
+  return shown && base::equal_secrets(*shown, *caller_.token);
+}
+
+// As far as the executor is there to hear it: else the session's lease ends it.
+aio::Task<> Carrier::end_session() {
+  if (!executor_) co_return;
+  executor_->outbox.finish(wire::Close{CloseReason::kEnd});
+  co_await aio::race(until_parted(executor_), aio::sleep_for(parts_.times.last_word));
+}
+
+aio::Task<> Carrier::until_parted(std::shared_ptr<ExecutorLink> link) {
+  while (executor_ == link) co_await moved_.wait();
+}
+
+void Carrier::take(wire::Renew renewal) {
+  if (!renewal.token)
+    return leave(close_of(CloseReason::kDenied, "agentd takes a token that is shown"));
+  if (!accepts(renewal.token))
+    return leave(close_of(CloseReason::kDenied, "it is not the token that this agentd asks for"));
+  token_ = std::move(renewal.token);
+  renewal_asked_ = true;
+  moved_.notify_all();
+}
+
+}  // namespace agentd
