@@ -48,6 +48,11 @@ RosterLimits limits_of(const Options& options, std::size_t descriptors) {
   return limits;
 }
 
+base::Result<base::Done> make_folder_of(const std::filesystem::path& socket) {
+  if (!socket.has_parent_path()) return base::Done{};
+  return base::make_folders(socket.parent_path(), 0755);
+}
+
 base::Result<Dialler> dialler_of(const Options& options, aio::Background& background) {
   std::optional<std::string> authorities;
   if (!options.executor_ca.empty()) {
@@ -104,6 +109,7 @@ base::Result<int> run(const Options& options) {
       .jitter = [&chance] { return std::uniform_real_distribution<>(0, 1)(chance); }};
   Carriers carriers(parts, limits);
 
+  CHECK_OK(make_folder_of(options.socket));
   TRY(const auto listener, base::UnixListener::at(options.socket, settings.rights));
   const Serve carry = [&carriers](std::shared_ptr<aio::Stream> harness, Caller caller) {
     carriers.carry(std::move(harness), std::move(caller));

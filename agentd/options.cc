@@ -1,6 +1,9 @@
 #include "agentd/options.h"
 
+#include <unistd.h>
+
 #include <charconv>
+#include <cstdlib>
 
 #include "libs/base/certificate.h"
 #include "libs/base/strings.h"
@@ -96,8 +99,15 @@ base::Result<Settings> settings_of(const Options& options) {
   return settings;
 }
 
+std::string usual_socket(bool is_root, const std::string& runtime_folder) {
+  const bool own = !is_root && !runtime_folder.empty();
+  return (own ? runtime_folder : std::string("/run")) + "/sandfleet/agentd.sock";
+}
+
 void declare(base::Flags& flags, Options& options) {
-  flags.text("--socket", options.socket, "Unix socket where harnesses connect", {.required = true});
+  flags.text("--socket", options.socket,
+             "Unix socket where harnesses connect; else /run/sandfleet/agentd.sock, or for who is "
+             "not root $XDG_RUNTIME_DIR/sandfleet/agentd.sock. Its folder is made");
   flags.text("--socket-mode", options.socket_mode,
              "its mode: who may write to it may connect to it");
   flags.text("--socket-group", options.socket_group, "its group, a name or a number");
@@ -149,6 +159,10 @@ std::optional<int> parse_options(int argc, const char* const* argv, Options& opt
                     "Carries what harnesses of this node ask for to their sandboxes.");
   declare(flags, options);
   if (const auto exit_code = flags.parse(argc, argv)) return exit_code;
+  if (options.socket.empty()) {
+    const char* folder = std::getenv("XDG_RUNTIME_DIR");
+    options.socket = usual_socket(::geteuid() == 0, folder ? folder : "");
+  }
   if (const std::string wrong = contradiction_in(options.way); !wrong.empty())
     return flags.refuse(wrong);
   if (const auto settings = settings_of(options); !settings)

@@ -19,7 +19,7 @@ namespace agentd {
 
 // What people can set; the defaults are what --help shows.
 struct Options {
-  std::string socket;
+  std::string socket;  // Empty only until the command line was read.
   std::string socket_mode = "0660";
   std::string socket_group;
   std::vector<std::string> allow_uids, allow_gids;
@@ -48,6 +48,10 @@ struct Settings {
 };
 // kInvalid names the flag and what is wrong with it.
 base::Result<Settings> settings_of(const Options& options);
+
+// Where harnesses look for agentd when nothing else is said: a user's own, in his folder for what
+// runs, and that of the machine.
+std::string usual_socket(bool is_root, const std::string& runtime_folder);
 
 void declare(base::Flags& flags, Options& options);
 // Fills `options` from the command line; a number: end with that exit code.

@@ -25,6 +25,12 @@ TEST(Options, BecomeWhatThePartsTake) {
   EXPECT_EQ(settings->usual, (wire::SandboxName{"team-a", "box"}));
 }
 
+TEST(Options, HaveASocketWhereHarnessesLook) {
+  EXPECT_EQ(usual_socket(true, "/run/user/0"), "/run/sandfleet/agentd.sock");
+  EXPECT_EQ(usual_socket(false, "/run/user/1000"), "/run/user/1000/sandfleet/agentd.sock");
+  EXPECT_EQ(usual_socket(false, ""), "/run/sandfleet/agentd.sock");
+}
+
 TEST(Options, OfTheTcpListenerGoTogether) {
   Options options;
   options.way.state = "/state";

@@ -27,7 +27,7 @@ class Agentd:
     def __init__(self, folder, controller, *arguments, descriptors=None):
         self.folder, self.descriptors = pathlib.Path(folder), descriptors
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.socket, self.controller = self.folder / "agentd.sock", controller
+        self.socket, self.controller = self.folder / "run" / "agentd.sock", controller
         self.arguments = ["--state", controller.state, *arguments] if controller else arguments
 
     def start(self):
