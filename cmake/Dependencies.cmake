@@ -10,6 +10,8 @@ find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+find_package(LibArchive REQUIRED)
 
 # Boost 1.81 stands unpacked in the cache, beside the 1.74 that other packages need; header-only.
 set(SANDFLEET_BOOST "$ENV{HOME}/.cache/sandfleet/boost-1.81/usr/include" CACHE PATH "Boost 1.81 headers")
@@ -40,3 +42,6 @@ endfunction()
 either_way(crypto OpenSSL::Crypto libcrypto.a)
 either_way(ssl OpenSSL::SSL libssl.a)
 either_way(zlib ZLIB::ZLIB libz.a)
+# Of its archive only the members for tar come along, which want no other library.
+either_way(libarchive LibArchive::LibArchive libarchive.a)
+either_way(zstd PkgConfig::ZSTD libzstd.a)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "executor/sessions/file_answers.h"
 #include "executor/sessions/serving.h"
 #include "libs/wire/frames/file_operations.h"
 
@@ -13,38 +14,6 @@ using CallPointer = std::shared_ptr<Call>;
 
 constexpr std::size_t kReplyUsual = 16u << 10;     // Of a reply without its download.
 constexpr std::size_t kPageBytesMax = 512u << 10;  // Of entries, so that a page fits into a frame.
-
-wire::Failure failure_of(const FsError& error) {
-  using wire::FailureCode;
-  static constexpr std::pair<FsCode, FailureCode> kCodes[] = {
-      {FsCode::kNotFound, FailureCode::kFsNotFound},
-      {FsCode::kNotDirectory, FailureCode::kFsNotDirectory},
-      {FsCode::kNotText, FailureCode::kFsNotText},
-      {FsCode::kNotRegularFile, FailureCode::kFsNotRegularFile},
-      {FsCode::kTooLarge, FailureCode::kFsTooLarge},
-      {FsCode::kPermissionDenied, FailureCode::kFsPermissionDenied},
-      {FsCode::kSandboxDenied, FailureCode::kFsSandboxDenied},
-      {FsCode::kIoError, FailureCode::kFsIoError},
-      {FsCode::kStaleVersion, FailureCode::kFsStaleVersion},
-      {FsCode::kNotObserved, FailureCode::kFsNotObserved},
-      {FsCode::kAmbiguousEdit, FailureCode::kFsAmbiguousEdit},
-      {FsCode::kEditNotFound, FailureCode::kFsEditNotFound},
-      {FsCode::kAborted, FailureCode::kFsAborted},
-  };
-  if (error.code == base::ErrorCode::kRateLimited)
-    return wire::failure(FailureCode::kBusy, error.message);
-  for (const auto& [one, code] : kCodes)
-    if (one == error.fs) return wire::failure(code, error.message);
-  return wire::failure(FailureCode::kFsIoError, error.message);
-}
-
-FileAddress address_of(const wire::Place& place, const std::string& cwd) {
-  if (place.target) return FileAddress::of_target(*place.target);
-  return FileAddress::of_path(*place.path, place.cwd.value_or(cwd));
-}
-FileAddress address_of(const wire::PathPlace& place, const std::string& cwd) {
-  return FileAddress::of_path(place.path, place.cwd.value_or(cwd));
-}
 
 wire::FileType type_of(EntryKind kind) {
   switch (kind) {
@@ -352,8 +321,10 @@ aio::Task<> tell_changes(CallPointer call, std::shared_ptr<Watch> watch) {
           base::to_text(wire::to_json(wire::WatchLine{.lost = static_cast<std::int64_t>(lost)})) +
           "\n";
     if (lines.empty() && watch->stopped()) co_return call->end();
-    if (!lines.empty() && !co_await call->append(std::move(lines))) co_return;
-    if (lines.empty()) co_await watch->wait();
+    if (lines.empty())
+      co_await watch->wait();
+    else if (!co_await call->append(std::move(lines)))
+      co_return;
   }
 }
 

@@ -17,7 +17,7 @@ wire::HostSettings settings_of(const SessionsSite& site) {
           .attach_key = site.attach_key,
           .cwd = site.workspace,
           .workspace_root = site.workspace,
-          .features = {"files", "watch", "processes"}};
+          .features = {"files", "watch", "processes", "archives"}};
 }
 
 }  // namespace
@@ -27,6 +27,7 @@ Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
       workspace_(site.workspace),
       files_(site.executor, site.background, site.stagings),
       file_service_(files_, site.workspace),
+      archive_service_(site.executor, files_, site.stagings, site.workspace),
       identity_(identity),
       links_(site.executor, settings_of(site), identity, site.clock, site.time,
              [this](wire::HostEvent event) { handle(std::move(event)); }),
@@ -60,6 +61,7 @@ void Sessions::begin(const std::string& session, wire::Request request) {
   auto progress = std::make_shared<Progress>(executor_);
   const auto call = std::make_shared<Call>(links_, session, std::move(request), progress);
   auto serving = file_service_.serve(call, permission);
+  if (!serving) serving = archive_service_.serve(call, permission);
   if (!serving) serving = process_service_.serve(call, std::move(permission));
   if (!serving)
     return call->fail(wire::failure(wire::FailureCode::kUnsupported,

@@ -7,6 +7,7 @@
 
 #include "executor/admin/admin.h"
 #include "executor/filesystem/filesystem.h"
+#include "executor/sessions/archive_service.h"
 #include "executor/sessions/call.h"
 #include "executor/sessions/file_service.h"
 #include "executor/sessions/links.h"
@@ -61,6 +62,7 @@ class Sessions final : public PauseListener {
   std::string workspace_;
   Filesystem files_;
   FileService file_service_;
+  ArchiveService archive_service_;
   std::map<Key, std::shared_ptr<Progress>> at_work_;
   wire::Identity identity_;
   Links links_;

@@ -93,6 +93,12 @@ def check(vectors):
             pass
     for one in vectors["names"]:
         assert name_bytes(one["json"]).hex() == one["bytes"], one["name"]
+    for one in vectors["trailers"]:
+        text = header_bytes(one["report"])
+        frame = struct.pack("<II", 0x184D2A5A, len(text)) + text
+        if "--write" in sys.argv:
+            one["bytes"] = frame.hex()
+        assert bytes.fromhex(one["bytes"]) == frame, one["name"]
     hand = vectors["handshake"]
     claims, signature = hand["token"].rsplit(".", 1)
     secret = base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4))
@@ -106,7 +112,7 @@ def check(vectors):
 def main():
     vectors = json.loads(VECTORS.read_text())
     check(vectors)
-    counts = {part: len(vectors[part]) for part in ("frames", "skipped", "refused", "names")}
+    counts = {part: len(vectors[part]) for part in ("frames", "skipped", "refused", "names", "trailers")}
     assert all(counts.values()), f"parts are missing: {counts}"
     if "--write" in sys.argv:
         VECTORS.write_text(json.dumps(vectors, indent=1, ensure_ascii=True) + "\n")

@@ -1,10 +1,10 @@
 #include "libs/wire/frames/file_operations.h"
 
+#include "libs/wire/frames/place_fields.h"
+
 namespace wire {
 namespace {
 
-constexpr Name kPath{1, 4096};
-constexpr Name kEntryName{1, 255};
 constexpr Text kVersion{1, 128};
 constexpr Number kCount;
 constexpr Number kPermissions{0, 0777};
@@ -45,15 +45,6 @@ struct Intent {
     return WriteIntent(ReplaceIfVersion{std::move(version)});
   }
 };
-
-void place_fields(auto& visit, auto& place) {
-  visit.optional("target", place.target, kPath);
-  visit.optional("path", place.path, kPath);
-  visit.optional("cwd", place.cwd, kPath);
-  visit.judge(place.target.has_value() != place.path.has_value(),
-              "either \"target\" or \"path\" is needed");
-  visit.judge(!place.target || !place.cwd, "\"cwd\" goes with \"path\"");
-}
 
 void path_fields(auto& visit, auto& place) {
   visit("path", place.path, kPath);
@@ -160,7 +151,7 @@ void fields(auto& visit, Fields& m) {
   visit.with_default("pageEntries", m.page_entries, kPageEntriesMax, kPage);
   visit.optional("after", m.after, kPath);
   visit.with_default("depthMax", m.depth_max, kDepthMax, Number{1, kDepthMax});
-  visit.with_default("excludes", m.excludes, {}, List{64, kEntryName});
+  visit.with_default("excludes", m.excludes, {}, List{kExcludesMax, kEntryName});
 }
 
 template <Is<ListTreeArgs::Ok> Fields>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "libs/wire/frames/archive_operations.h"
 #include "libs/wire/frames/file_operations.h"
 #include "libs/wire/frames/process_operations.h"
 #include "libs/wire/frames/terminal_operations.h"
@@ -35,6 +36,8 @@ void for_each_operation(Visit visit) {
   visit.template operator()<ResizeTerminalArgs>();
   visit.template operator()<ForegroundArgs>();
   visit.template operator()<SignalForegroundArgs>();
+  visit.template operator()<CreateArchiveArgs>();
+  visit.template operator()<ExtractArchiveArgs>();
 }
 
 }  // namespace wire

@@ -77,6 +77,37 @@ TEST(FileOperations, ReadWhatTheyWrote) {
   expect_same(WatchLine{.lost = 4}, R"({"lost":4})");
 }
 
+TEST(ArchiveOperations, ReadWhatTheyWrote) {
+  const Place place{.path = "a", .cwd = "/w"};
+  expect_same(CreateArchiveArgs{place, {"b", "c\xff"}, 9},
+              R"({"cwd":"/w","excludes":["b",{"b64":"Y/8="}],"level":9,"path":"a"})");
+  expect_same(CreateArchiveArgs{.place = {.path = "a"}}, R"({"path":"a"})");
+  expect_same(CreateArchiveArgs::Ok{"/w/a"}, R"({"target":"/w/a"})");
+  expect_same(ExtractArchiveArgs{place, {"b"}, false, true, true, 7},
+              R"({"bytesMax":7,"cwd":"/w","durable":true,"excludes":["b"],"path":"a",)"
+              R"("replace":false,"setIds":true})");
+  expect_same(ExtractArchiveArgs{.place = {.path = "a"}}, R"({"path":"a"})");
+  expect_same(ExtractArchiveArgs::Ok{true, "/w/a", {3, 1, 9, 0, {}}},
+              R"({"created":true,"report":{"bytes":9,"entries":3,"files":1},"target":"/w/a"})");
+  expect_same(ArchiveReport{3, 1, 9, 2, {{"a\xff", "changed"}}},
+              R"({"bytes":9,"entries":3,"files":1,"remarks":2,)"
+              R"("told":[{"path":{"b64":"Yf8="},"remark":"changed"}]})");
+}
+
+TEST(ArchiveOperations, HaveLimits) {
+  const auto refused = [](const char* json) {
+    return !from_json<CreateArchiveArgs>(*base::parse_json(json)) &&
+           !from_json<ExtractArchiveArgs>(*base::parse_json(json));
+  };
+  EXPECT_TRUE(refused(R"({"path":"a","target":"/a"})"));
+  EXPECT_TRUE(refused(R"({"path":"a","excludes":[""]})"));
+  EXPECT_TRUE(refused(R"({"path":"a","level":10,"bytesMax":68719476737})"));
+  CreateArchiveArgs args{.place = {.path = "a"}, .excludes = std::vector<std::string>(64, "x")};
+  EXPECT_TRUE(from_json<CreateArchiveArgs>(to_json(args)));
+  args.excludes.push_back("x");
+  EXPECT_FALSE(from_json<CreateArchiveArgs>(to_json(args)));
+}
+
 constexpr char kHandle[] = "0123456789abcdef";
 
 TEST(ProcessOperations, ReadWhatTheyWrote) {
