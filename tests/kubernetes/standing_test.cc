@@ -81,7 +81,7 @@ struct Site {
 };
 
 void have_done(const char* deed) {
-  std::cout << "@" << deed << std::endl;
+  std::cout << "@" << deed << '\n' << std::flush;
   std::string done;
   std::getline(std::cin, done);
 }
