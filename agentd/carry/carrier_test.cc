@@ -37,6 +37,33 @@ std::string jwt(base::WallTime end) {
   return "e30." + base::to_base64url(base::to_text(claims)) + ".c2ln";
 }
 
+// A harness that is told frame by frame what to say.
+struct Raw {
+  // The next message of that kind; a close ends the wait.
+  template <typename Kind>
+  static aio::Task<std::optional<Kind>> hear(Raw& raw) {
+    char piece[4096];
+    for (;;) {
+      auto frame = raw.reader.next();
+      if (frame && *frame) {
+        auto message = *wire::to_message(**std::move(frame));
+        if (auto* wanted = std::get_if<Kind>(&message)) co_return std::move(*wanted);
+        if (std::holds_alternative<wire::Close>(message)) co_return std::nullopt;
+        continue;
+      }
+      const auto got = co_await raw.stream->read(piece, sizeof piece);
+      if (!got || *got == 0) co_return std::nullopt;
+      raw.reader.add({piece, *got});
+    }
+  }
+  static aio::Task<> say(Raw& raw, wire::Message message) {
+    EXPECT_TRUE(co_await raw.stream->write(wire::encode(wire::to_frame(std::move(message)))));
+  }
+
+  std::shared_ptr<aio::Stream> stream;
+  wire::FrameReader reader = {};
+};
+
 aio::Task<> ask_and_be_answered(Site& site) {
   Harness& harness = site.harness();
   ask(harness, echo("hello"));
@@ -83,6 +110,25 @@ aio::Task<> hang_up(Site& site) {
 }
 TEST(Carriers, LeaveASessionToItsLeaseWhenTheHarnessIsGone) { aio::testing::tell(hang_up); }
 
+aio::Task<> leave_in_a_hurry(Site& site) {
+  for (int i = 0; i < 20; ++i) {
+    Raw raw{site.connect()};
+    co_await Raw::say(raw, wire::Hello{.sandbox = wire::SandboxName{"team-a", "box"}});
+    const auto welcome = co_await Raw::hear<wire::Welcome>(raw);
+    co_await Raw::say(raw, wire::Resume{.link = welcome->link});
+    EXPECT_TRUE(co_await Raw::hear<wire::Resume>(raw));
+    co_await Raw::say(
+        raw,
+        wire::Request{.id = 1, .op = "pattern", .args = {{"bytes", 1 << 20}}, .down = 1 << 20});
+    EXPECT_TRUE(co_await Raw::hear<wire::Reply>(raw));
+    co_await Raw::say(raw, wire::Close{.reason = wire::CloseReason::kEnd});
+    raw.stream->close();  // While there is much that it has not read.
+  }
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 0; }));
+}
+TEST(Carriers, HearTheLastWordOfWhoHasHungUp) { aio::testing::tell(leave_in_a_hurry); }
+
 // --- Cuts.
 
 struct Downloaded {
@@ -125,33 +171,6 @@ aio::Task<> download_with_cuts(Site& site) {
   EXPECT_GE(harness.all<wire::Welcomed>().size(), 6u);
 }
 TEST(Carriers, GoOnToTheByteWhenTheExecutorsLinkIsCut) { aio::testing::tell(download_with_cuts); }
-
-// A harness that is told frame by frame what to say.
-struct Raw {
-  // The next message of that kind; a close ends the wait.
-  template <typename Kind>
-  static aio::Task<std::optional<Kind>> hear(Raw& raw) {
-    char piece[4096];
-    for (;;) {
-      auto frame = raw.reader.next();
-      if (frame && *frame) {
-        auto message = *wire::to_message(**std::move(frame));
-        if (auto* wanted = std::get_if<Kind>(&message)) co_return std::move(*wanted);
-        if (std::holds_alternative<wire::Close>(message)) co_return std::nullopt;
-        continue;
-      }
-      const auto got = co_await raw.stream->read(piece, sizeof piece);
-      if (!got || *got == 0) co_return std::nullopt;
-      raw.reader.add({piece, *got});
-    }
-  }
-  static aio::Task<> say(Raw& raw, wire::Message message) {
-    EXPECT_TRUE(co_await raw.stream->write(wire::encode(wire::to_frame(std::move(message)))));
-  }
-
-  std::shared_ptr<aio::Stream> stream;
-  wire::FrameReader reader = {};
-};
 
 aio::Task<> be_late(Site& site) {
   Raw raw{site.connect()};

@@ -89,7 +89,7 @@ aio::Task<base::Result<Carried>> ExecutorLink::read() {
 
 aio::Task<> ExecutorLink::speak(base::Milliseconds hang_up_within) {
   while (auto frame = co_await outbox.take())
-    if (!co_await socket_->write(*std::move(frame))) co_return;
+    if (!co_await socket_->write(*std::move(frame))) outbox.close();
   co_await aio::sleep_for(hang_up_within);
 }
 

@@ -31,7 +31,7 @@ class ExecutorLink {
   // kInvalid: what came is no frame.
   aio::Task<base::Result<Carried>> read();
   // Sends what is in the outbox, as fast as the executor takes it; then it has `hang_up_within` to
-  // hang up. Returns early when the link is broken.
+  // hang up. So long, too, its last word may be read when it takes nothing more.
   aio::Task<> speak(base::Milliseconds hang_up_within);
   // Shows the executor another token of the same run.
   aio::Task<bool> renew(std::string token);

@@ -24,7 +24,7 @@ aio::Task<base::Result<std::optional<Carried>>> HarnessLink::read() {
 
 aio::Task<> HarnessLink::speak(base::Milliseconds hang_up_within) {
   while (const auto frame = co_await outbox.take())
-    if (!co_await stream_->write(*frame)) co_return;
+    if (!co_await stream_->write(*frame)) outbox.close();
   stream_->close_write();
   co_await aio::sleep_for(hang_up_within);
 }

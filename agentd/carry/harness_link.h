@@ -19,7 +19,8 @@ class HarnessLink {
   // Nothing at the end of the stream. kInvalid: what came is no frame.
   aio::Task<base::Result<std::optional<Carried>>> read();
   // Sends what is in the outbox, as fast as the harness takes it; then the harness reads the end,
-  // and has `hang_up_within` to do the same. Returns early when the stream is broken.
+  // and has `hang_up_within` to do the same. So long, too, its last word may be read when it takes
+  // nothing more.
   aio::Task<> speak(base::Milliseconds hang_up_within);
 
   Outbox outbox;
