@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "cli/attach_token.h"
 #include "cli/cluster_backend.h"
 #include "cli/testing/fake_cluster.h"
 #include "cli/testing/run_line.h"
@@ -104,6 +105,22 @@ TEST_F(ClusterTest, WritesOnlyTheWordThatIsMeantAndOnlyToTheObjectThatWasSeen) {
             ErrorCode::kConflict);
   EXPECT_EQ(backend.remove(seen, {}).error().code, ErrorCode::kConflict);
   EXPECT_EQ(demo()["spec"]["desiredState"], "Running");
+}
+
+TEST_F(ClusterTest, AsksForATokenThatIsGoodForAttachingAlone) {
+  const std::string path = "POST https://api.test/api/v1/namespaces/team/serviceaccounts/me/token";
+  cluster_.refuse(path, net::answer(201, R"({"status":{"token":"t0ken"}})"));
+  const auto token = request_attach_token(client_, "team", "me");
+  ASSERT_TRUE(token) << token.error().message;
+  EXPECT_EQ(*token, "t0ken");
+  const auto sent = base::parse_json(cluster_.server().transport().requests().back().body);
+  EXPECT_EQ((*sent)["kind"], "TokenRequest");
+  EXPECT_EQ((*sent)["spec"], (Json{{"audiences", {"sandfleet.dev/attach"}}}));
+
+  cluster_.refuse(path, net::answer(201, "{}"));
+  EXPECT_EQ(request_attach_token(client_, "team", "me").error().code, ErrorCode::kUnavailable);
+  cluster_.refuse(path, status_answer(403, "Forbidden", "no token"));
+  EXPECT_EQ(request_attach_token(client_, "team", "me").error().code, ErrorCode::kDenied);
 }
 
 TEST_F(ClusterTest, NamesTheNamespaceThatIsNotThere) {

@@ -21,10 +21,8 @@ namespace cli {
 namespace {
 
 using base::Json;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::pair<base::Fd, base::Fd> new_pipe() {
   std::array<int, 2> ends{};

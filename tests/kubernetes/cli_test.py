@@ -8,6 +8,8 @@ import pathlib
 import queue
 import secrets
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -158,6 +160,31 @@ class Cli(unittest.TestCase):
         return path
 
 
+def hello_of(test, *words):
+    """What the command line says first to agentd, in whose place we are, and how it ends when it is sent away."""
+    path = test.folder / "agentd.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.settimeout(30)
+        told = []
+
+        def send_away():
+            link, _ = listener.accept()
+            with link, link.makefile("rb") as stream:
+                (length,) = struct.unpack(">I", stream.read(4))
+                body = stream.read(length)
+                told.append(json.loads(body[10:]))
+                text = b'{"reason":"version","message":"not today"}'
+                link.sendall(struct.pack(">IBBII", 10 + len(text), 18, 0, 0, len(text)) + text)
+        agentd = threading.Thread(target=send_away)
+        agentd.start()
+        ended = test.run_cli(*words, SANDFLEET_SOCKET=str(path))
+        agentd.join()
+    path.unlink()
+    return told[0], ended
+
+
 class Verbs(Cli):
     def test_shows_sandboxes_in_every_format(self):
         self.declare("shown")
@@ -175,6 +202,20 @@ class Verbs(Cli):
         self.assertEqual(self.cli("get", "sfp").err, "No resources found.\n")
         self.assertEqual(self.cli("get", "none", code=NOT_FOUND).err, 'sandfleet: no Sandbox "none" in namespace default\n')
         self.assertEqual(self.cli("get", "-n", "gone", code=NOT_FOUND).err, 'sandfleet: there is no namespace "gone"\n')
+
+    def test_attaches_as_an_account_for_which_the_server_gives_a_token(self):
+        made = self.cluster.ask("POST", "/api/v1/namespaces/team/serviceaccounts", {"metadata": {"name": "harness"}})
+        self.assertEqual(made.status, 201, made.body)
+        hello, ended = hello_of(self, "exec", "--service-account", "harness", "team/box", "--", "true")
+        self.assertEqual((hello["sandbox"], ended.code), ({"namespace": "team", "name": "box"}, 125), ended)
+        self.assertNotIn(hello["token"], repr(ended))
+        spec = {"token": hello["token"], "audiences": ["sandfleet.dev/attach"]}
+        review = self.cluster.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+                                  {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}).body["status"]
+        self.assertTrue(review["authenticated"], review)
+        self.assertEqual(review["user"]["username"], "system:serviceaccount:team:harness")
+        nobody = self.cli("exec", "--service-account", "nobody", "team/box", "--", "true", code=125)
+        self.assertIn('"nobody"', nobody.err)
 
     def test_uses_the_namespace_of_the_context(self):
         self.declare("there", "team")
