@@ -254,6 +254,20 @@ TEST_F(ConnectionTest, WhoReadsSlowlyHoldsTheServerBack) {
       << "nobody else is held back";
 }
 
+TEST_F(ConnectionTest, WhatATurnHasBroughtIsWrittenBeforeTheNext) {
+  Connection connection(settings(), clock_);
+  ASSERT_TRUE(connection.open(soon()));
+  const auto [shown, showing] = pipe();
+  Sink sink(showing.get(), begin(connection, "make", {{"bytes", 10}}));
+  const auto end = clock_.now() + seconds(20);
+  while (!sink.done() && clock_.now() < end) {
+    connection.turn({}, end);
+    sink.work(connection.session(), 0);
+  }
+  EXPECT_TRUE(sink.done());
+  EXPECT_EQ(sink.bytes(), 10);
+}
+
 TEST_F(ConnectionTest, WhatNobodyReadsIsStopped) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));

@@ -49,15 +49,13 @@ pollfd Sink::wants(ClientSession& session) {
 
 void Sink::work(ClientSession& session, short revents) {
   if (done_) return;
-  if (written_ == held_.size()) {
-    if ((revents & (POLLERR | POLLNVAL)) != 0) give_up(session, EPIPE);
-    return;
-  }
-  pollfd room{.fd = descriptor_, .events = POLLOUT, .revents = revents};
-  while (room.revents != 0 && written_ < held_.size()) {
+  if (written_ == held_.size() && (revents & (POLLERR | POLLNVAL)) != 0)
+    return give_up(session, EPIPE);
+  look(session);
+  pollfd room{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+  while (written_ < held_.size() && ::poll(&room, 1, 0) > 0) {
     if (!write_some()) return give_up(session, errno);
     look(session);
-    if (::poll(&room, 1, 0) <= 0) return;
   }
 }
 
