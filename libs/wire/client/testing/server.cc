@@ -119,6 +119,7 @@ void Server::run(const std::stop_token& stop) {
 void Server::serve() {
   accept_all();
   std::vector<LinkId> known;
+  known.reserve(links_.size());
   for (const auto& [id, link] : links_) known.push_back(id);
   for (const LinkId id : known) carry(id, links_.at(id));
   host_->tick(now());
