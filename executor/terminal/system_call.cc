@@ -14,7 +14,7 @@ constexpr std::uint64_t kLowStackEnd = std::uint64_t{1} << 32;
 
 enum class Kind { kFile, kPoll, kSelect, kEpoll, kResumed, kUntold };
 struct Known {
-  int x86_64, aarch64;  // Its numbers; -1: that machine has no such call.
+  int amd64, arm64;  // Its numbers; -1: that machine has no such call.
   Kind kind;
   std::size_t argument = 0;  // Which of them is the descriptor.
 };
@@ -39,8 +39,7 @@ constexpr Known kKnown[] = {
 
 const Known* find(std::int64_t number, Machine machine) {
   for (const Known& one : kKnown)
-    if (number >= 0 && number == (machine == Machine::kX86_64 ? one.x86_64 : one.aarch64))
-      return &one;
+    if (number >= 0 && number == (machine == Machine::kAmd64 ? one.amd64 : one.arm64)) return &one;
   return nullptr;
 }
 

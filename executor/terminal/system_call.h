@@ -51,11 +51,11 @@ struct Untold {  // What it waits for cannot be known.
 using WaitsFor =
     std::variant<NoFile, OneFile, PolledFiles, SelectedFiles, EpollFiles, Resumed, Untold>;
 
-enum class Machine { kX86_64, kAarch64, kOther };
+enum class Machine { kAmd64, kArm64, kOther };
 #if defined(__x86_64__)
-inline constexpr Machine kThisMachine = Machine::kX86_64;
+inline constexpr Machine kThisMachine = Machine::kAmd64;
 #elif defined(__aarch64__)
-inline constexpr Machine kThisMachine = Machine::kAarch64;
+inline constexpr Machine kThisMachine = Machine::kArm64;
 #else
 inline constexpr Machine kThisMachine = Machine::kOther;
 #endif

@@ -21,7 +21,7 @@ TEST(SystemCall, IsReadAsTheKernelTellsIt) {
 
 struct Case {
   const char* name;
-  int x86_64, aarch64;  // -1: there is none.
+  int amd64, arm64;  // -1: there is none.
   WaitsFor what;
 };
 void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
@@ -55,7 +55,7 @@ TEST_P(EachCall, WaitsForWhatItsArgumentsName) {
   const Case& test = GetParam();
   SystemCall call{.arguments = {3, 4, 5, 6, 7, 8}, .stack = 0x7ffd'0000'0000};
   for (const auto& [machine, number] :
-       {std::pair(Machine::kX86_64, test.x86_64), std::pair(Machine::kAarch64, test.aarch64)}) {
+       {std::pair(Machine::kAmd64, test.amd64), std::pair(Machine::kArm64, test.arm64)}) {
     if (number < 0) continue;
     call.number = number;
     EXPECT_TRUE(waits_for(call, machine) == test.what) << static_cast<int>(machine);
@@ -89,17 +89,17 @@ TEST(SystemCall, HasTheNumbersOfThisMachine) {
   for (const auto& [number, name] : numbers)
     for (const Case& test : kCases)
       if (std::string_view(test.name) == name)
-        EXPECT_EQ(kThisMachine == Machine::kX86_64 ? test.x86_64 : test.aarch64, number) << name;
+        EXPECT_EQ(kThisMachine == Machine::kAmd64 ? test.amd64 : test.arm64, number) << name;
 }
 
 // Where nothing can be told, nothing is claimed.
 TEST(SystemCall, OfAnotherAbiTellsNothing) {
   SystemCall call{.number = 0, .arguments = {}, .stack = 0xffff'd000};
-  EXPECT_TRUE(waits_for(call, Machine::kX86_64) == WaitsFor(Untold{})) << "of 32 bits";
+  EXPECT_TRUE(waits_for(call, Machine::kAmd64) == WaitsFor(Untold{})) << "of 32 bits";
   call.stack = 0x7ffd'0000'0000;
   EXPECT_TRUE(waits_for(call, Machine::kOther) == WaitsFor(Untold{})) << "of another machine";
   call.number = -1;
-  EXPECT_TRUE(waits_for(call, Machine::kX86_64) == WaitsFor(NoFile{})) << "outside of any";
+  EXPECT_TRUE(waits_for(call, Machine::kAmd64) == WaitsFor(NoFile{})) << "outside of any";
 }
 
 }  // namespace
