@@ -68,12 +68,6 @@ bool opens(const wire::Request& request, std::vector<std::uint32_t> to_client,
 constexpr std::string_view kOtherStreams =
     "\"streams\" are not those that the arguments name: outputs with a limit, stdin without one";
 
-// The process by a handle, once it is known whether there is one.
-aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> find(Site site, std::string handle) {
-  co_await site.processes.until_begun(handle);
-  co_return site.processes.find(site.caller, handle);
-}
-
 aio::Task<> run(Site site, wire::ResolveExecutableArgs args) {
   auto path =
       co_await site.processes.resolve_executable(std::move(args.command), std::move(args.env));
@@ -138,7 +132,7 @@ ProcessFailure goes_nowhere(std::string_view which) {
 
 aio::Task<> run(Site site, wire::ReadOutputArgs args) {
   Call& call = *site.call;
-  const auto process = co_await find(site, args.handle);
+  const auto process = co_await site.processes.find_begun(site.caller, args.handle);
   if (!process) co_return call.fail(failure_of(process.error()));
   const auto& output =
       args.output == wire::OutputName::kStdout ? (*process)->out() : (*process)->errors();
@@ -176,7 +170,7 @@ aio::Task<> until_too_late(CallPointer call, std::optional<std::int64_t> timeout
 
 aio::Task<> run(Site site, wire::WaitArgs args) {
   Call& call = *site.call;
-  const auto process = co_await find(site, args.handle);
+  const auto process = co_await site.processes.find_begun(site.caller, args.handle);
   if (!process) co_return call.fail(failure_of(process.error()));
   const Milestone milestone = milestone_of(args.until);
   if (args.timeout_ms != 0)
@@ -202,10 +196,8 @@ Reach reach_of(wire::SignalArgs::To to) {
 aio::Task<> run(Site site, wire::SignalArgs args) {
   Call& call = *site.call;
   const auto number = signal_number(args.signal);
-  if (!number)
-    co_return call.fail(
-        wire::failure(FailureCode::kInvalid, "there is no signal " + args.signal + " here"));
-  const auto process = co_await find(site, args.handle);
+  if (!number) co_return call.fail(no_such_signal(args.signal));
+  const auto process = co_await site.processes.find_begun(site.caller, args.handle);
   if (!process) co_return call.fail(failure_of(process.error()));
   const auto reached = (*process)->signal(*number, reach_of(args.to));
   if (!reached) co_return call.fail(failure_of(reached.error()));
@@ -247,7 +239,7 @@ aio::Task<> run(Site site, wire::AttachArgs args) {
   Call& call = *site.call;
   if (!names_its_streams(args, call.request()))
     co_return call.fail(wire::failure(FailureCode::kInvalid, kOtherStreams));
-  const auto found = co_await find(site, args.handle);
+  const auto found = co_await site.processes.find_begun(site.caller, args.handle);
   if (!found) co_return call.fail(failure_of(found.error()));
   const auto& process = *found;
   if (const auto why_not = objection(args, *process)) co_return call.fail(failure_of(*why_not));

@@ -81,6 +81,10 @@ std::optional<int> signal_number(std::string_view name) {
   return std::nullopt;
 }
 
+wire::Failure no_such_signal(const std::string& name) {
+  return wire::failure(FailureCode::kInvalid, "there is no signal " + name + " here");
+}
+
 wire::Failure failure_of(const ProcessFailure& failure) {
   wire::Failure told = wire::failure(code_of(failure.fault), failure.message);
   if (failure.fault != ProcessFault::kSpawnFailed) return told;
@@ -104,6 +108,11 @@ wire::ProcessState state_of(const SubprocessState& state) {
   return told;
 }
 
+TerminalSize size_of(const wire::TerminalSize& size) {
+  return {.columns = static_cast<std::uint16_t>(size.columns),
+          .rows = static_cast<std::uint16_t>(size.rows)};
+}
+
 SpawnRequest request_of(const wire::SpawnArgs& args, const std::string& cwd) {
   SpawnRequest request{.id = args.handle,
                        .argv = args.argv,
@@ -114,9 +123,7 @@ SpawnRequest request_of(const wire::SpawnArgs& args, const std::string& cwd) {
                        .stderr_mode = mode_of(args.err),
                        .grace_ms = args.grace_ms,
                        .detached = args.detached};
-  if (args.terminal)
-    request.terminal = TerminalSize{.columns = static_cast<std::uint16_t>(args.terminal->columns),
-                                    .rows = static_cast<std::uint16_t>(args.terminal->rows)};
+  if (args.terminal) request.terminal = size_of(*args.terminal);
   return request;
 }
 

@@ -15,9 +15,12 @@ namespace executor {
 
 std::string signal_name(int number);  // "SIGTERM"; "SIG34" where it has no name.
 std::optional<int> signal_number(std::string_view name);  // Nothing when there is no such signal.
+wire::Failure no_such_signal(const std::string& name);
 
 wire::Failure failure_of(const ProcessFailure& failure);
 wire::ProcessState state_of(const SubprocessState& state);
+
+TerminalSize size_of(const wire::TerminalSize& size);
 
 // A wish as it came, but for the data of its stdin. `cwd`: of one that names none.
 SpawnRequest request_of(const wire::SpawnArgs& args, const std::string& cwd);

@@ -17,7 +17,7 @@ wire::HostSettings settings_of(const SessionsSite& site) {
           .attach_key = site.attach_key,
           .cwd = site.workspace,
           .workspace_root = site.workspace,
-          .features = {"files", "watch", "processes", "archives"}};
+          .features = {"files", "watch", "processes", "terminals", "archives"}};
 }
 
 }  // namespace
@@ -33,6 +33,7 @@ Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
              [this](wire::HostEvent event) { handle(std::move(event)); }),
       processes_(std::move(site.processes)),
       process_service_(processes_, links_, site.executor, site.workspace),
+      terminal_service_(processes_, site.background),
       tasks_(site.executor) {}
 
 void Sessions::handle(wire::HostEvent event) {
@@ -62,7 +63,8 @@ void Sessions::begin(const std::string& session, wire::Request request) {
   const auto call = std::make_shared<Call>(links_, session, std::move(request), progress);
   auto serving = file_service_.serve(call, permission);
   if (!serving) serving = archive_service_.serve(call, permission);
-  if (!serving) serving = process_service_.serve(call, std::move(permission));
+  if (!serving) serving = process_service_.serve(call, permission);
+  if (!serving) serving = terminal_service_.serve(call, std::move(permission));
   if (!serving)
     return call->fail(wire::failure(wire::FailureCode::kUnsupported,
                                     "this executor does not know the operation " + op));

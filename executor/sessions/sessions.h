@@ -12,6 +12,7 @@
 #include "executor/sessions/file_service.h"
 #include "executor/sessions/links.h"
 #include "executor/sessions/process_service.h"
+#include "executor/sessions/terminal_service.h"
 #include "executor/subprocess/subprocesses.h"
 #include "libs/aio/background.h"
 #include "libs/aio/loop.h"
@@ -68,6 +69,7 @@ class Sessions final : public PauseListener {
   Links links_;
   Subprocesses processes_;
   ProcessService process_service_;
+  TerminalService terminal_service_;
   aio::TaskGroup tasks_;
 };
 

@@ -41,6 +41,7 @@ aio::Task<> ProcessOutput::carry(std::shared_ptr<ProcessOutput> output) {
     chunk.resize(*got);
     if (!output->ended_) co_await output->take(std::move(chunk));
   }
+  output->stream_->close();  // One that is over for ten minutes holds no descriptor.
   co_await output->end();
 }
 

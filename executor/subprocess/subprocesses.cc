@@ -162,6 +162,12 @@ aio::Task<> Subprocesses::until_begun(std::string id) {
   while (starting_.contains(id)) co_await begun_.wait();
 }
 
+aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::find_begun(Caller caller,
+                                                                               std::string id) {
+  co_await until_begun(id);
+  co_return find(caller, id);
+}
+
 ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::find(const Caller& caller,
                                                               const std::string& id) const {
   const auto one = known_.find(id);

@@ -70,9 +70,10 @@ class Subprocesses {
                                                               std::optional<Upload> data = {});
   // Until nobody is about to begin by this handle.
   aio::Task<> until_begun(std::string id);
-  // kNotFound, kLost, kDenied.
+  // kNotFound, kLost, kDenied. find_begun: once nobody is about to begin by it.
   ProcessResult<std::shared_ptr<Subprocess>> find(const Caller& caller,
                                                   const std::string& id) const;
+  aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> find_begun(Caller caller, std::string id);
   // Also of one that is being spawned, which then does not begin.
   ProcessResult<base::Done> terminate(const Caller& caller, const std::string& id,
                                       std::optional<base::Milliseconds> grace);

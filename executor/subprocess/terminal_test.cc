@@ -406,8 +406,10 @@ aio::Task<> does_not_end_before_its_command(Site& site) {
   if (!process) co_return;
   Typist typist(site, process);
   co_await typist.see("one\r\n");
-  while (!fs::exists(site.scratch / "out")) co_await aio::sleep_for(Milliseconds(2));
-  EXPECT_FALSE(process->state().out->ended);
+  const fs::path last = "/proc/" + std::to_string(process->state().pid) + "/fd/2";
+  while (fs::read_symlink(last) != site.scratch / "out") co_await aio::sleep_for(Milliseconds(2));
+  co_await aio::race(process->out()->wait_for_end(), aio::sleep_for(Milliseconds(100)));
+  EXPECT_FALSE(process->out()->ended());
   site.scratch.write("go", "");
   co_await typist.see("two\r\n");
   EXPECT_TRUE(co_await process->until(Milestone::kSettled));

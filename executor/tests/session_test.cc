@@ -97,7 +97,7 @@ aio::Task<> look_at_the_root(RealSite& site) {
   const wire::Welcome& welcome = site.client.find<wire::Welcomed>()->welcome;
   EXPECT_EQ(welcome.incarnation, testing::identity().incarnation);
   EXPECT_EQ(welcome.features,
-            (std::vector<std::string>{"files", "watch", "processes", "archives"}));
+            (std::vector<std::string>{"files", "watch", "processes", "terminals", "archives"}));
 }
 TEST(RunSessions, AnswersWhoHasAnAttachToken) { tell_connected(look_at_the_root); }
 

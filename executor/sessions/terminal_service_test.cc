@@ -1,0 +1,228 @@
+#include "executor/sessions/terminal_service.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "executor/sessions/testing/site.h"
+#include "libs/wire/frames/terminal_operations.h"
+
+namespace executor {
+namespace {
+
+using testing::Answer;
+using testing::Asking;
+using testing::Client;
+using testing::Site;
+using testing::Streamed;
+using testing::tell_connected;
+using wire::FailureCode;
+using wire::WaitUntil;
+
+constexpr std::string_view kPrompt = "ready> ";
+
+// A shell in a terminal, and what its two ends are carried by.
+struct Shell {
+  std::string handle;
+  std::uint32_t typed = 0, shown = 0;
+  std::int64_t pid = 0;
+  Streamed seen = {};
+};
+
+wire::SpawnArgs in_terminal(Site& site, std::vector<std::string> argv, Shell& shell) {
+  wire::SpawnArgs args = site.command(std::move(argv));
+  shell.typed = site.client.session.new_stream();
+  shell.shown = site.client.session.new_stream();
+  shell.handle = args.handle;
+  args.in = wire::Pipe{shell.typed};
+  args.out = wire::Collected{.bytes_max = 4 << 20, .stream = shell.shown};
+  args.terminal = wire::TerminalSize{40, 160};
+  args.env.emplace_back("TERM", "dumb");
+  args.env.emplace_back("PS1", kPrompt);
+  args.env.emplace_back("HISTFILE", std::nullopt);
+  return args;
+}
+
+aio::Task<Shell> begin_shell(Site& site) {
+  Shell shell;
+  // One that edits lines would paint them anew when its size changes.
+  auto args = in_terminal(site, {"bash", "--noprofile", "--norc", "--noediting", "-i"}, shell);
+  const auto spawned = co_await Client::ask(
+      site.client, args,
+      {.mutating = true, .to_client = {shell.shown}, .to_server = {shell.typed}});
+  shell.pid = spawned.as<wire::SpawnArgs>().pid;
+  co_return shell;
+}
+
+// Until `text` is the last that was shown.
+aio::Task<> see(Site& site, Shell& shell, std::string text) {
+  while (!shell.seen.ended && !shell.seen.bytes.ends_with(text))
+    co_await Client::take(site.client, shell.shown, shell.seen, shell.seen.bytes.size() + 1);
+  EXPECT_TRUE(shell.seen.bytes.ends_with(text)) << shell.seen.bytes;
+}
+
+aio::Task<> enter(Site& site, const Shell& shell, std::string line) {
+  EXPECT_TRUE(co_await Client::put(site.client, shell.typed, line + "\n", false));
+}
+
+aio::Task<wire::ForegroundArgs::Ok> until_waiting(Site& site, const Shell& shell, bool waiting) {
+  for (;;) {
+    const auto answer = co_await Client::ask(site.client, wire::ForegroundArgs{shell.handle});
+    const auto found = answer.as<wire::ForegroundArgs>();
+    if (!answer.ok || found.input_waiting == waiting) co_return found;
+    co_await aio::sleep_for(base::Milliseconds(2));
+  }
+}
+
+// One life of a terminal, and all that was shown in it.
+aio::Task<> live(Site& site, std::string& shown) {
+  Client& client = site.client;
+  Shell shell = co_await begin_shell(site);
+  co_await see(site, shell, std::string(kPrompt));
+  co_await Client::ask(client, wire::ResizeTerminalArgs{shell.handle, {50, 200}},
+                       {.mutating = true});
+  co_await enter(site, shell, "stty size; sleep 1000");
+  co_await see(site, shell, "50 200\r\n");
+  const auto job = co_await until_waiting(site, shell, false);
+  EXPECT_NE(job.process_group, shell.pid);
+  const auto interrupted = co_await Client::ask(
+      client, wire::SignalForegroundArgs{shell.handle, "SIGINT"}, {.mutating = true});
+  EXPECT_EQ(interrupted.as<wire::SignalForegroundArgs>().process_group, job.process_group);
+  co_await see(site, shell, std::string(kPrompt));
+  EXPECT_EQ((co_await until_waiting(site, shell, true)).process_group, shell.pid);
+  co_await enter(site, shell, "exit 3");
+  co_await Client::take(client, shell.shown, shell.seen, SIZE_MAX);
+  EXPECT_TRUE(shell.seen.ended);
+  EXPECT_EQ(shell.seen.skipped, 0);
+  shown = shell.seen.bytes;
+  const auto over =
+      (co_await testing::wait_until(client, shell.handle, WaitUntil::kEmpty)).as<wire::WaitArgs>();
+  EXPECT_EQ(over.state.exit_code, 3);
+  EXPECT_EQ(over.state.terminal, (wire::TerminalSize{50, 200}));
+  EXPECT_EQ(site.left(), 0u);
+}
+
+const std::string kShown = std::string(kPrompt) + "stty size; sleep 1000\r\n50 200\r\n^C\r\n" +
+                           std::string(kPrompt) + "exit 3\r\nexit\r\n";
+// What the kernel echoes of an interrupt depends on who has the terminal's mode then.
+std::string without_echo(std::string shown) {
+  if (const auto at = shown.find("^C"); at != std::string::npos) shown.erase(at, 2);
+  return shown;
+}
+
+aio::Task<> live_once(Site& site) {
+  std::string shown;
+  co_await live(site, shown);
+  EXPECT_EQ(without_echo(shown), without_echo(kShown));
+}
+// covers: Y2 Y3 Y5
+TEST(TerminalService, CarriesAShellFromItsFirstPromptToItsEnd) { tell_connected(live_once); }
+
+// Whichever frame the connection breaks at.
+// covers: 4.7 4.8
+TEST(TerminalService, LivesThroughACutAtEachFrame) {
+  for (int last = 1, frames = 0; last > 0; ++frames) {
+    Site site;
+    int left = frames;
+    site.client.cut = [&left](std::size_t) { return left-- == 0; };
+    std::string shown;
+    aio::testing::run(site.loop, testing::connected(site.client, live(site, shown)));
+    EXPECT_EQ(without_echo(shown), without_echo(kShown)) << "cut at frame " << frames;
+    last = left >= 0 ? 0 : 1;  // It was over before that frame.
+    ASSERT_FALSE(HasFailure()) << frames;
+  }
+}
+
+aio::Task<> come_back(Site& site) {
+  Client& client = site.client;
+  Shell shell = co_await begin_shell(site);
+  co_await see(site, shell, std::string(kPrompt));
+  constexpr std::size_t kWritten = 6 << 20;
+  const std::string line = "stty -onlcr; PS1=; head -c 6291456 /dev/zero | tr '\\0' x; echo end";
+  const auto all = static_cast<std::int64_t>((std::string(kPrompt) + line + "\r\n").size() +
+                                             kWritten + std::string("end\n").size());
+  co_await enter(site, shell, line);
+  client.session.stop(shell.shown);
+  client.said.notify_all();
+  // Nobody looks, and it goes on.
+  wire::ProcessState state;
+  while (!state.exited && !(state.out && state.out->bytes >= all)) {
+    co_await aio::sleep_for(base::Milliseconds(5));
+    state = (co_await testing::wait_until(client, shell.handle, WaitUntil::kExit, 0))
+                .as<wire::WaitArgs>()
+                .state;
+  }
+  EXPECT_EQ(state.out->bytes, all);
+  EXPECT_TRUE(state.out && state.out->lossy);
+  for (const std::int64_t from : {std::int64_t{0}, state.out->bytes - 3}) {
+    const std::uint32_t stream = client.session.new_stream();
+    const auto attached =
+        (co_await Client::ask(
+             client,
+             wire::AttachArgs{.handle = shell.handle, .out = wire::AttachedOutput{stream, from}},
+             {.mutating = true, .to_client = {stream}}))
+            .as<wire::AttachArgs>();
+    const bool lossy = from == 0;
+    EXPECT_EQ(attached.out, (wire::OutputAt{lossy ? state.out->bytes - (4 << 20) : from, lossy}));
+    Streamed again;
+    const auto wanted = static_cast<std::size_t>(state.out->bytes - attached.out->from);
+    co_await Client::take(client, stream, again, wanted);
+    EXPECT_EQ(again.skipped, 0);
+    EXPECT_TRUE(again.bytes.ends_with("nd\n"));
+  }
+}
+// covers: 4.7 4.8
+TEST(TerminalService, GoesOnExactlyForWhoComesBackOrSaysWhatIsLost) { tell_connected(come_back); }
+
+aio::Task<> refuse(Site& site) {
+  Client& client = site.client;
+  Shell shell = co_await begin_shell(site);
+  co_await see(site, shell, std::string(kPrompt));
+  const auto code_of_signal = [&](const char* signal) {
+    return Client::ask(client, wire::SignalForegroundArgs{shell.handle, signal},
+                       {.mutating = true});
+  };
+  EXPECT_EQ((co_await code_of_signal("SIGKILL")).code(), FailureCode::kConflict);
+  EXPECT_EQ((co_await code_of_signal("SIGUSR1")).code(), FailureCode::kInvalid);
+  EXPECT_EQ((co_await code_of_signal("SIGNOT")).code(), FailureCode::kInvalid);
+  const auto narrow = Asking{.mode = wire::Ceiling::kReadOnly};
+  EXPECT_EQ((co_await Client::ask(client, wire::ForegroundArgs{shell.handle}, narrow)).code(),
+            FailureCode::kDenied);
+  EXPECT_EQ((co_await Client::ask(client, wire::ForegroundArgs{"nobody-has-this-handle"})).code(),
+            FailureCode::kNotFound);
+  const auto plain = site.command({"sleep", "1000"});
+  EXPECT_TRUE((co_await Client::ask(client, plain, {.mutating = true})).ok);
+  EXPECT_EQ((co_await Client::ask(client, wire::ForegroundArgs{plain.handle})).code(),
+            FailureCode::kInvalid);
+
+  Shell other;
+  auto mixed = in_terminal(site, {"bash"}, other);
+  mixed.out = wire::Pipe{other.shown};
+  EXPECT_EQ((co_await Client::ask(
+                 client, mixed,
+                 {.mutating = true, .to_client = {other.shown}, .to_server = {other.typed}}))
+                .code(),
+            FailureCode::kInvalid);
+
+  co_await Client::ask(client, wire::TerminateArgs{shell.handle}, {.mutating = true});
+  EXPECT_EQ((co_await code_of_signal("SIGINT")).code(), FailureCode::kConflict);
+  EXPECT_EQ((co_await Client::ask(client, wire::ResizeTerminalArgs{shell.handle, {1, 1}},
+                                  {.mutating = true}))
+                .code(),
+            FailureCode::kConflict);
+  // What is typed now is not wanted, and that is said.
+  while (!client.does_not_want(shell.typed)) co_await client.said.wait();
+}
+// covers: Y2 Y4
+TEST(TerminalService, RefusesWhatCannotBeWithItsReason) { tell_connected(refuse); }
+
+aio::Task<> tells_its_features(Site& site) {
+  co_await Client::wait_for<wire::Welcomed>(site.client);
+  const auto& features = site.client.find<wire::Welcomed>()->welcome.features;
+  EXPECT_TRUE(std::ranges::count(features, "terminals"));
+}
+TEST(TerminalService, IsAmongTheFeatures) { tell_connected(tells_its_features); }
+
+}  // namespace
+}  // namespace executor
