@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "cli/copy.h"
 #include "cli/exit_code.h"
 #include "cli/processes.h"
 #include "cli/way.h"
@@ -18,6 +19,10 @@ constexpr std::int64_t kTailBytes = 256 << 10, kSpillBytes = 64 << 20;
 // The sandbox's name among the words; empty: there is none.
 Result<std::string> named_in(const Verb& verb, const Options& options) {
   const auto& words = options.words;
+  if (verb.copies) {
+    TRY(const Copying what, read_copying(options));
+    return what.inside().sandbox;
+  }
   const std::size_t others = verb.kills ? 1 : 0;
   if (words.size() < others)
     return base::error(ErrorCode::kInvalid, "kill needs a handle; '", options.program,
@@ -65,7 +70,9 @@ Result<wire::ConnectionSettings> connection_for(const Verb& verb, const Options&
   TRY(const auto way, choose_way(options, named, around));
   wire::ConnectionSettings settings{
       .socket = way.socket,
-      .session = {.name = "sandfleet", .features = {"processes"}, .sandbox = way.sandbox},
+      .session = {.name = "sandfleet",
+                  .features = {verb.copies ? "archives" : "processes"},
+                  .sandbox = way.sandbox},
       .credential = credential_from(way.token_file)};
   if (way.service_account.empty()) return settings;
   settings.credential = [way, find_token]() -> Result<wire::Credential> {
@@ -89,6 +96,7 @@ int run_inside(const Verb& verb, const Options& options, wire::Connection& conne
     return options.detach ? detach(options, *command, connection, terminal)
                           : execute(connection, *command, ends, terminal);
   }
+  if (verb.copies) return copy(connection, options, ends, terminal);
   if (const auto judged = judge_signal(options); !judged)
     return refuse(verb, options, judged.error(), terminal.err);
   const int code = verb.kills ? end_process(connection, options, terminal)

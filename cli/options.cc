@@ -53,13 +53,18 @@ void add_run_flags(base::Flags& flags, Options& options) {
              {.choices = {"handle", "json"}});
 }
 
+const char* words_of(const Verb& verb) {
+  if (verb.copies)
+    return "where from and where to: [NAMESPACE/]NAME:PATH in a sandbox, and a path here, or - for "
+           "an archive";
+  if (verb.kills) return "the sandbox, [NAMESPACE/]NAME or else SANDFLEET_SANDBOX, and the handle";
+  return "the sandbox, [NAMESPACE/]NAME; else SANDFLEET_SANDBOX";
+}
+
 void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
   add_common_flags(flags, options);
   if (verb.attaches) {
-    flags.texts("words", options.words,
-                verb.kills
-                    ? "the sandbox, [NAMESPACE/]NAME or else SANDFLEET_SANDBOX, and the handle"
-                    : "the sandbox, [NAMESPACE/]NAME; else SANDFLEET_SANDBOX");
+    flags.texts("words", options.words, words_of(verb));
     flags.text("--socket", options.socket,
                "socket of agentd; else SANDFLEET_SOCKET, or where agentd has it by default");
     flags.text(
@@ -95,6 +100,9 @@ void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
                "take over fields that others have set (only in a cluster)");
   }
   if (verb.runs) add_run_flags(flags, options);
+  if (verb.copies)
+    flags.texts("--exclude", options.excludes,
+                "name, at any depth, to leave out with all below it; repeatable");
   if (verb.lists) {
     flags.text("-o,--output", options.output, "how to print", {.choices = {"table", "json"}});
   }
@@ -151,6 +159,10 @@ const std::vector<Verb>& verbs() {
        .about = "End what was started in a sandbox, and wait until nothing of it is left.",
        .attaches = true,
        .kills = true},
+      {.name = "cp",
+       .about = "Copy a file or a folder into a sandbox, or out of it: cp FROM TO.",
+       .attaches = true,
+       .copies = true},
   };
   return kVerbs;
 }

@@ -42,7 +42,7 @@ struct Options {
   std::vector<std::string> command = {};  // By split_line.
   bool input = false, detach = false, tree = false;
   std::string folder = {}, permission_mode = {}, signal = {}, begun_as = "handle";
-  std::vector<std::string> variables = {};
+  std::vector<std::string> variables = {}, excludes = {};
   std::int64_t limit_seconds = 0, grace_seconds = 10;
 };
 
@@ -57,6 +57,7 @@ struct Verb {
   bool runs = false;      // What follows is a command.
   bool lists = false;     // -o, of processes.
   bool kills = false;
+  bool copies = false;  // Its words are two places.
 };
 const std::vector<Verb>& verbs();
 

@@ -36,7 +36,8 @@ std::string reference() {
       "| Exit code | Meaning |\n|---|---|\n"
       "| 0 | done |\n| 1 | failed |\n| 2 | not understood |\n| 3 | not found |\n"
       "| 4 | refused, or changed meanwhile |\n| 5 | not so within `--timeout` |\n\n"
-      "`exec`, `ps` and `kill` reach into a sandbox through agentd on this machine: `--socket`, "
+      "`exec`, `ps`, `kill` and `cp` reach into a sandbox through agentd on this machine: "
+      "`--socket`, "
       "else\n"
       "`SANDFLEET_SOCKET`, else `$XDG_RUNTIME_DIR/sandfleet/agentd.sock` where that is, else\n" +
       std::string("`") + kSocket +
@@ -66,7 +67,18 @@ std::string reference() {
       "| 255 | the way to it was lost for good, and what became of it is not known |\n\n"
       "A command may use these numbers too; where they are ours, a line on standard error that "
       "begins\n"
-      "with `sandfleet:` says more.\n";
+      "with `sandfleet:` says more.\n"
+      "\n`cp` takes where from and where to, one of them `[NAMESPACE/]NAME:PATH`. As with cp(1), "
+      "a\n"
+      "copy stands by its own name in a folder that is there, and `dir/.` means what is in it. "
+      "Modes,\n"
+      "times, links and holes come along. A file is seen whole or not at all, and so is a folder "
+      "that\n"
+      "was not there. `-` stands for an archive: a tar compressed with zstd, of a folder. What is "
+      "not\n"
+      "as it was, say because it changed meanwhile, is told, and the exit code is 1. Links that "
+      "lead\n"
+      "out of the folder are left out of what comes out of a sandbox.\n";
   Options options;
   base::Flags flags("sandfleet", kAbout);
   const auto commands = declare(flags, options, [](const Verb&) { return kDone; });
