@@ -1,0 +1,8 @@
+const firstMs = 50;
+const mostMs = 5_000;
+
+/** How long to wait before try `n` (from 0); jittered by half, so that many clients do not come at once. */
+export function backoffMs(n: number, random: () => number = Math.random): number {
+  const whole = Math.min(mostMs, firstMs * 2 ** Math.min(n, 16));
+  return whole * (0.5 + random() / 2);
+}

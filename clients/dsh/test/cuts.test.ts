@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Cutter, agentdSocket, harness, run, until } from './chain.js';
+
+// Links that break, in every place: what goes on is exact to the byte, and what acts acts once.
+
+const cutter = await new Cutter(agentdSocket).listen();
+const shared = await harness({ socket: cutter.path });
+after(async () => {
+  cutter.cutEvery(undefined);
+  await shared.dispose();
+  cutter.close();
+});
+const { fs, subprocess, cwd } = shared;
+
+const seeded = (seed: number) => (): number => {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+  return seed;
+};
+
+test('a stream that is cut goes on where it was, again and again', async () => { // covers: O1 X4
+  const random = seeded(1);
+  cutter.cutEvery(() => 10_000 + (random() % 400_000));
+  const handle = subprocess.spawn({ argv: ['seq', '1', '400000'], cwd, stdio: { stdin: 'ignore', stdout: 'pipe', stderr: { maxBytes: 100 } }, graceMs: 10_000 });
+  let next = 1;
+  let rest = '';
+  for await (const part of handle.stdout!) {
+    const lines = (rest + (part as Buffer).toString()).split('\n');
+    rest = lines.pop()!;
+    for (const line of lines) if (line !== `${next++}`) assert.fail(`${line} in the place of ${next - 1}`);
+  }
+  cutter.cutEvery(undefined);
+  assert.equal(next, 400_001);
+  assert.deepEqual(await handle.done, { exitCode: 0, signal: null });
+  assert.ok(cutter.cuts >= 5, `${cutter.cuts}`);
+});
+
+test('what is written to a process arrives once and in order, whatever is cut', async () => {
+  const random = seeded(2);
+  cutter.cutEvery(() => 100_000 + (random() % 500_000)); // More than may be lost on its way with a link.
+  const lines = Array.from({ length: 300_000 }, (_, i) => `${i}\n`).join('');
+  const ran = await run(shared, ['bash', '-c', 'md5sum; exit 4'], cwd, lines);
+  const handle = subprocess.spawn({ argv: ['md5sum'], cwd, stdio: { stdin: 'pipe', stdout: { maxBytes: 100 }, stderr: { maxBytes: 100 } }, graceMs: 10_000 });
+  handle.stdin!.end(lines);
+  await handle.done;
+  cutter.cutEvery(undefined);
+  const { createHash } = await import('node:crypto');
+  const sum = createHash('md5').update(lines).digest('hex');
+  assert.equal(ran.stdout.slice(0, 32), sum);
+  assert.equal(ran.exitCode, 4);
+  assert.equal(handle.collected.stdout!.readFrom(0).text.slice(0, 32), sum);
+});
+
+test('each of many changes is made once, whatever is cut', async () => { // covers: C2
+  const target = await fs.resolve('counter', { cwd });
+  await fs.writeText(target, 'x');
+  const random = seeded(3);
+  cutter.cutEvery(() => 1_200 + (random() % 5_000)); // A link that opens takes a kilobyte.
+  for (let i = 0; i < 20; i++) await fs.editText(target, { oldString: 'x', newString: `x${i},`, replaceAll: false });
+  const handles = Array.from({ length: 8 }, (_, i) => run(shared, ['bash', '-c', `echo ${i} >> appended`], cwd));
+  await Promise.all(handles);
+  cutter.cutEvery(undefined);
+  const expected = `x${Array.from({ length: 20 }, (_, i) => `${19 - i},`).join('')}`;
+  assert.equal(await fs.readText(target), expected);
+  const appended = (await fs.readText(await fs.resolve('appended', { cwd }))).trim().split('\n').map(Number);
+  assert.deepEqual(appended.sort((a, b) => a - b), Array.from({ length: 8 }, (_, i) => i));
+});
+
+test('a cut at each byte of a short conversation changes nothing of what it says', async () => {
+  const target = await fs.resolve('short', { cwd });
+  for (let at = 1; at < 2_400; at += 191) {
+    let once: number | undefined = at;
+    cutter.cutEvery(() => {
+      const budget = once ?? Infinity;
+      once = undefined;
+      return budget;
+    });
+    const wrote = await fs.writeText(target, `${at}`);
+    const { stdout } = await run(shared, ['cat', 'short'], cwd);
+    assert.deepEqual([wrote.after, stdout], [`${at}`, `${at}`]);
+  }
+  cutter.cutEvery(undefined);
+});
+
+test('a process outlives the link, and what it said meanwhile is read', async () => { // covers: 4.7
+  const handle = subprocess.spawn({ argv: ['bash', '-c', 'echo one; read -r x; echo two; sleep 0.2; echo three'], cwd, stdio: { stdin: 'pipe', stdout: { maxBytes: 100 }, stderr: { maxBytes: 100 } }, graceMs: 10_000 });
+  await until('it has begun', () => handle.collected.stdout!.readFrom(0).text === 'one\n');
+  cutter.cut();
+  handle.stdin!.write('go\n');
+  assert.deepEqual(await handle.done, { exitCode: 0, signal: null });
+  assert.equal(handle.collected.stdout!.readFrom(0).text, 'one\ntwo\nthree\n');
+});
+
+test('without a link for longer than the lease what waits fails, and afterwards work goes on', async () => {
+  const dead = await new Cutter(agentdSocket).listen();
+  const brief = await harness({ socket: dead.path, leaseMs: 1_000 });
+  try {
+    await brief.fs.stat(await brief.fs.resolve('/'));
+    const running = brief.subprocess.spawn({ argv: ['sleep', '300'], cwd: '/', stdio: { stdin: 'ignore', stdout: { maxBytes: 10 }, stderr: { maxBytes: 10 } }, graceMs: 300 });
+    await until('it runs', () => running.pid > 0);
+    dead.cutEvery(() => -1); // Nothing passes any more.
+    dead.cut();
+    await assert.rejects(brief.fs.resolve('/'), /not reached for 1 s/);
+    await assert.rejects(running.done);
+    dead.cutEvery(undefined);
+    assert.ok(await brief.fs.stat(await brief.fs.resolve('/')));
+    assert.equal((await run(brief, ['echo', 'again'], '/')).stdout, 'again\n');
+  } finally {
+    await brief.dispose();
+    dead.close();
+  }
+});
