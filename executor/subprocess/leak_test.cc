@@ -260,6 +260,23 @@ TEST(Leak, ASessionThatEndsStartsNothingMore) {
   aio::testing::tell<Site>(starts_nothing_more, HeldBy::kGroups);
 }
 
+aio::Task<> is_being_ended(Site& site, aio::TaskGroup& tasks,
+                           std::optional<ProcessResult<base::Done>>& ended) {
+  const auto process = co_await site.spawn(site.shell("trap '' TERM; while :; do :; done"));
+  if (!process) co_return;
+  tasks.spawn(keep_ended(site, ended));
+  co_await aio::sleep_for(Milliseconds(0));
+}
+// covers: T6
+TEST(Leak, WhoWaitsForTheEndOfASessionMayBeToldLast) {
+  std::optional<ProcessResult<base::Done>> ended;
+  Site site(HeldBy::kReapers);
+  auto tasks = std::make_unique<aio::TaskGroup>(site.loop.executor());
+  aio::testing::run(site.loop, is_being_ended(site, *tasks, ended));
+  tasks.reset();  // Whose waiting ends only with the loop, after the subprocesses.
+  EXPECT_FALSE(ended);
+}
+
 // Whoever kills the process that watches over a tree gains no false proof by it.
 aio::Task<> the_reaper_is_killed(Site& site) {
   const auto process = co_await site.spawn(site.shell("trap '' TERM; setsid sleep 1000 & wait"));

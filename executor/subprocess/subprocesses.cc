@@ -24,7 +24,7 @@ Subprocesses::~Subprocesses() {
 
 ProcessResult<base::Done> Subprocesses::admit(const Caller& caller, const SpawnRequest& request) {
   CHECK_OK(check(request));
-  if (ending_.contains(caller.session)) return busy("the session is being ended");
+  if (ending_->contains(caller.session)) return busy("the session is being ended");
   if (known_.contains(request.id) || starting_.contains(request.id))
     return ProcessFailure(ProcessFault::kConflict, "the handle is taken; attach to it instead");
   note_what_is_over();
@@ -229,11 +229,11 @@ aio::Task<ProcessResult<std::string>> Subprocesses::resolve_executable(std::stri
 
 aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string session) {
   // Two may end one session at once: both wait, and it stays closed until the last is through.
-  ending_.insert(session);
+  ending_->insert(session);
   struct Ending {
-    std::multiset<std::string>& sessions;
+    std::shared_ptr<std::multiset<std::string>> sessions;
     const std::string& session;
-    ~Ending() { sessions.erase(sessions.find(session)); }
+    ~Ending() { sessions->erase(sessions->find(session)); }
   } const ending{ending_, session};
   for (auto& [id, starting] : starting_)
     if (starting.session == session) starting.terminated = true;

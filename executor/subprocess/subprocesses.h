@@ -127,7 +127,9 @@ class Subprocesses {
   std::map<std::string, Starting> starting_;
   aio::Condition begun_;
   std::map<std::string, Known> known_;
-  std::multiset<std::string> ending_;  // Sessions.
+  // Sessions. Who ends one may be told only after us that nobody waits for that any more.
+  std::shared_ptr<std::multiset<std::string>> ending_ =
+      std::make_shared<std::multiset<std::string>>();
   base::Milliseconds awake_{};
 };
 
