@@ -9,6 +9,14 @@ const shared = await sharedHarness();
 const { ctx, subprocess, cwd } = shared;
 const skip = shared.features.includes('terminals') ? false : 'this executor has no terminals';
 
+// The published backend is written for Node 22, which has this.
+const promises = Promise as unknown as { withResolvers?: () => object };
+promises.withResolvers ??= () => {
+  let resolve, reject;
+  const promise = new Promise((...both) => ([resolve, reject] = both));
+  return { promise, resolve, reject };
+};
+
 interface Shown {
   text: string;
   ended: boolean;
