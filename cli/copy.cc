@@ -330,7 +330,7 @@ Result<Copying> read_copying(const Options& options) {
 }
 
 std::string arrival_of(const std::string& from, const std::string& to, bool to_is_folder) {
-  const std::string target = trimmed(to);
+  std::string target = trimmed(to);
   const std::string source = trimmed(from);
   if (!to_is_folder || means_content(source)) return target;
   const std::string name = source.substr(source.rfind('/') + 1);

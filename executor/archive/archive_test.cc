@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <atomic>
 
 #include "executor/filesystem/testing/seam.h"
 #include "executor/filesystem/testing/tree.h"
@@ -16,9 +15,6 @@ namespace fs = std::filesystem;
 using archives::testing::described;
 using archives::testing::packed;
 using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class Archive : public ::testing::Test {
  protected:

@@ -1,9 +1,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <atomic>
 #include <fstream>
-#include <thread>
 
 #include "libs/archives/testing/tree.h"
 #include "libs/base/testing/temporary_folder.h"
@@ -11,7 +9,6 @@
 namespace archives {
 namespace {
 
-using ::testing::Contains;
 using testing::described;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;

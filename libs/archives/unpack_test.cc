@@ -13,10 +13,8 @@ namespace {
 
 using testing::Came;
 using testing::compressed;
-using ::testing::Contains;
 using testing::described;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using testing::tar_part;
 using testing::unpacked;
 namespace fs = std::filesystem;
