@@ -83,6 +83,8 @@ Step after(const wire::Close& close, const Situation& now) {
                            : std::nullopt;
   switch (close.reason) {
     case CloseReason::kQuiesce:
+      if (!now.welcomed || now.demanded)
+        return try_again(now, false, "its executor says that it is about to pause", retry_after);
       return rest(now);
     case CloseReason::kReplaced:
     case CloseReason::kVersion:

@@ -42,9 +42,11 @@ Situation to_pause(Standing standing) {
     now.quiesced = true;
   });
 }
-Situation wanted_while_paused() {
-  return with(paused(), [](auto& now) { now.demanded = true; });
+Situation wanted(Situation now) {
+  now.demanded = true;
+  return now;
 }
+Situation wanted_while_paused() { return wanted(paused()); }
 Situation failed(Situation now, int times) {
   now.failures = times;
   return now;
@@ -154,6 +156,13 @@ const Case kCases[] = {
      Close{CloseReason::kQuiesce},
      without_a_way(at_work()),
      {Rest{}}},
+    {"about to pause at first", Close{CloseReason::kQuiesce}, failed(at_first(), 1), {Ask{500ms}}},
+    {"about to pause at first, for too long", Close{CloseReason::kQuiesce},
+     out_of_patience(at_first()), leave(CloseReason::kBusy, "about to pause", 5'000)},
+    {"about to pause, and wanted again and again",
+     Close{CloseReason::kQuiesce},
+     failed(wanted(at_work()), 3),
+     {Ask{2s}}},
     {"replaced", Close{CloseReason::kReplaced, "a newer link"}, at_work(),
      leave(CloseReason::kReplaced, "a newer link")},
     {"expired", Close{CloseReason::kExpired}, at_work(), {Ask{0ms}}},
