@@ -27,17 +27,17 @@ bool Roster::enter(Member& member, const wire::SandboxName& sandbox) {
 
 void Roster::take(Member& member, const std::string& session) {
   give_up_session(member);
-  Member*& holder = by_session_[session];
-  Member* const before = std::exchange(holder, &member);
-  entered_.at(&member).session = session;
+  Entry& entry = entered_.at(&member);
+  Member* const before = std::exchange(by_session_[{entry.sandbox, session}], &member);
+  entry.session = session;
   if (!before) return;
   entered_.at(before).session.clear();
   before->leave({wire::CloseReason::kReplaced, "a newer link has this session"});
 }
 
 void Roster::give_up_session(Member& member) {
-  std::string& session = entered_.at(&member).session;
-  if (!session.empty()) by_session_.erase(std::exchange(session, {}));
+  Entry& entry = entered_.at(&member);
+  if (!entry.session.empty()) by_session_.erase({entry.sandbox, std::exchange(entry.session, {})});
 }
 
 void Roster::close(const std::function<wire::Close()>& word) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "libs/wire/frames/message.h"
 
@@ -55,7 +56,7 @@ class Roster {
   std::list<Member*> greeting_;  // The oldest first.
   std::unordered_map<Member*, Entry> entered_;
   std::map<std::string, std::size_t> by_sandbox_;
-  std::map<std::string, Member*> by_session_;
+  std::map<std::pair<std::string, std::string>, Member*> by_session_;  // Each of one sandbox.
 };
 
 }  // namespace agentd

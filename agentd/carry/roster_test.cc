@@ -63,6 +63,17 @@ TEST(Roster, GivesASessionToTheNewest) {
   EXPECT_FALSE(newer.left);
 }
 
+TEST(Roster, TakesNoSessionFromAnotherSandbox) {
+  Roster roster({});
+  Link owner(roster), stranger(roster);
+  roster.enter(owner, kBox);
+  roster.enter(stranger, kOther);
+  roster.take(owner, kSession);
+  roster.take(stranger, kSession);
+  EXPECT_FALSE(owner.left);
+  EXPECT_FALSE(stranger.left);
+}
+
 TEST(Roster, KnowsWhoHasASessionWhenOthersHaveLeft) {
   Roster roster({});
   auto older = std::make_unique<Link>(roster);
