@@ -77,7 +77,7 @@ aio::Task<Answer> Carrier::ask() {
 aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
   const base::Moment began = now();
   ending_.reset();
-  resumed_ = quiesced_ = demanded_ = false;
+  resumed_ = quiesced_ = demanded_ = handing_back_ = false;
   link_ = link->welcome().link;
   executor_ = link;
   moved_.notify_all();

@@ -22,14 +22,14 @@ aio::Task<Answer> AttachClient::ask(wire::SandboxName sandbox, std::optional<std
   if (token && !is_token(*token))
     co_return NoWay{Refusal::kDenied, "what was shown is no token of a ServiceAccount"};
   const Key key{sandbox.space, sandbox.name, std::move(token)};
-  auto known = questions_.find(key);
-  if (known == questions_.end()) {
+  const auto known = questions_.find(key);
+  auto question = known == questions_.end() ? nullptr : known->second;
+  if (!question) {
     if (questions_.size() >= settings_.questions_max)
       co_return unavailable("too many questions to the attach service at once");
-    known = questions_.emplace(key, std::make_shared<Question>(executor_)).first;
-    tasks_.spawn(put(key, known->second));
+    question = questions_.emplace(key, std::make_shared<Question>(executor_)).first->second;
+    tasks_.spawn(put(key, question));
   }
-  const auto question = known->second;
   while (!question->answer) co_await question->answered.wait();
   co_return *question->answer;
 }
