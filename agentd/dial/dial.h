@@ -25,8 +25,8 @@ struct Place {
 // kInvalid: no http or https URL of a host.
 base::Result<Place> place_of(std::string_view url);
 
-// A connection to there; names are looked up in the background. kUnavailable: nobody answered
-// within the time.
+// A connection to there; names are looked up in the background, and the first few addresses of one
+// are tried in turn, each for so long. kUnavailable: nobody answered.
 aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, aio::Background& background,
                                                            base::Milliseconds within);
 
