@@ -1,0 +1,1 @@
+"""Work inside a Sandfleet sandbox, through agentd on this machine."""
