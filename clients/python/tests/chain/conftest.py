@@ -1,0 +1,136 @@
+"""The real chain for the tests of this folder: a provider, a controller, a sandbox that is Ready with an executor in it, and
+agentd. Programs are those of SANDFLEET_BIN, else of build/dev/bin."""
+
+import asyncio
+import contextlib
+import inspect
+import os
+import pathlib
+import secrets
+import sys
+import types
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[4]
+sys.path[:0] = [str(REPO / "tests/support"), str(REPO / "tests/integration")]
+import world  # noqa: E402
+from harness import Agentd  # noqa: E402
+from whole import delete_all, whole_world  # noqa: E402
+
+TEST_S = 60
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), TEST_S))
+    return True
+
+
+@pytest.fixture(scope="session")
+def chain():
+    world.end_on_signals()
+    with whole_world() as (provider, controller), controller, world.temporary_folder("python") as folder:
+        controller.declare("provider", world.provider_manifest(provider))
+        controller.declare("box", world.sandbox_manifest("box"))
+        controller.wait_ready("box")
+        with Agentd(folder, controller) as agentd:
+            yield types.SimpleNamespace(controller=controller, agentd=agentd, socket=str(agentd.socket))
+        delete_all(provider, controller, ["box"])
+
+
+@pytest.fixture
+def marker():
+    """What a command has in its environment, and nobody else on this machine."""
+    return Marker()
+
+
+class Marker:
+    NAME = "SANDFLEET_MARKED"
+
+    def __init__(self):
+        self.value = secrets.token_hex(16)
+        self.env = {self.NAME: self.value}
+
+    def processes(self):
+        """Command lines of the living whose environment has it, by pid; the machine sees into its sandboxes."""
+        found, wanted = {}, f"{self.NAME}={self.value}".encode()
+        for entry in os.scandir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and wanted in pathlib.Path(entry.path, "environ").read_bytes().split(b"\0"):
+                    found[int(entry.name)] = pathlib.Path(entry.path, "cmdline").read_bytes()
+        return found
+
+
+async def until(what, check, within_s=20):
+    """The first truthy value of check()."""
+    async with asyncio.timeout(within_s):
+        while not (value := check()):
+            await asyncio.sleep(0.01)
+        return value
+
+
+@pytest.fixture
+def eventually():
+    return until
+
+
+class Cutter:
+    """A Unix socket that leads to another, and breaks what goes through it after so many bytes either way, within a frame."""
+
+    def __init__(self, to, path):
+        self._to, self.path = to, path
+        self._pairs, self._budgets, self._budget = set(), None, None
+        self.cuts = 0
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_unix_server(self._accept, self.path)
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+        self.cut()
+
+    def cut_after(self, budgets):
+        """Bytes that pass before each of the next cuts."""
+        self._budgets = iter(budgets)
+        self._budget = next(self._budgets)
+
+    def cut(self):
+        self.cuts += 1
+        for writer in [writer for pair in self._pairs for writer in pair]:
+            writer.transport.abort()
+
+    async def _accept(self, near_reader, near):
+        try:
+            far_reader, far = await asyncio.open_unix_connection(self._to)
+        except OSError:
+            near.transport.abort()
+            return
+        pair = (near, far)
+        self._pairs.add(pair)
+        await asyncio.gather(self._carry(near_reader, far), self._carry(far_reader, near))
+        self._pairs.discard(pair)
+
+    async def _carry(self, reader, writer):
+        with contextlib.suppress(OSError):
+            while data := await reader.read(1 << 16):
+                if self._budget is not None and len(data) > self._budget:
+                    writer.write(data[: self._budget])
+                    await asyncio.sleep(0)
+                    self._budget = next(self._budgets, None)
+                    self.cut()
+                    break
+                if self._budget is not None:
+                    self._budget -= len(data)
+                writer.write(data)
+                await writer.drain()
+        writer.transport.abort() if writer.is_closing() else writer.close()
+
+
+@pytest.fixture
+def cutter(chain, tmp_path):
+    return Cutter(chain.socket, str(tmp_path / "cut.sock"))
