@@ -120,9 +120,9 @@ aio::Task<> run(Site site, wire::SpawnArgs args) {
   if (const auto* pipe = std::get_if<wire::Pipe>(&args.in))
     site.streams.carry_input(process, {call.session(), pipe->stream});
   if (const auto stream = stream_of(args.out))
-    site.streams.carry_output(process, ProcessEnd::kOut, {call.session(), *stream}, 0);
+    site.streams.carry_whole(process, ProcessEnd::kOut, {call.session(), *stream});
   if (const auto stream = stream_of(args.err))
-    site.streams.carry_output(process, ProcessEnd::kErrors, {call.session(), *stream}, 0);
+    site.streams.carry_whole(process, ProcessEnd::kErrors, {call.session(), *stream});
   call.reply(wire::SpawnArgs::Ok{process->state().pid});
 }
 

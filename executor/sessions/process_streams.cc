@@ -77,13 +77,23 @@ void ProcessStreams::take_over(Tap& older) {
   links_.wake();
 }
 
+void ProcessStreams::carry_from(const std::shared_ptr<Subprocess>& process, ProcessEnd end, Key key,
+                                std::int64_t offset) {
+  const auto tap = begin(process, end, std::move(key));
+  tap->begin = tap->at = offset;
+  tasks_.spawn(follow(*this, tap, output_of(*process, end)));
+}
+
+void ProcessStreams::carry_whole(const std::shared_ptr<Subprocess>& process, ProcessEnd end,
+                                 Key key) {
+  carry_from(process, end, std::move(key), 0);
+}
+
 wire::OutputAt ProcessStreams::carry_output(const std::shared_ptr<Subprocess>& process,
                                             ProcessEnd end, Key key, std::int64_t from) {
-  const auto tap = begin(process, end, std::move(key));
-  const auto& output = output_of(*process, end);
-  tap->begin = tap->at = std::max(from, output->begin());
-  tasks_.spawn(follow(*this, tap, output));
-  return {tap->begin, from < tap->begin};
+  const std::int64_t offset = std::max(from, output_of(*process, end)->begin());
+  carry_from(process, end, std::move(key), offset);
+  return {offset, from < offset};
 }
 
 std::int64_t ProcessStreams::carry_input(const std::shared_ptr<Subprocess>& process, Key key) {

@@ -27,6 +27,9 @@ class ProcessStreams {
   ProcessStreams(aio::Executor executor, Links& links)
       : executor_(executor), links_(links), tasks_(executor) {}
 
+  // Of a process that has just begun, all that it writes: offset 0 of the stream is its first byte,
+  // also when a collected output has let go of that by now.
+  void carry_whole(const std::shared_ptr<Subprocess>& process, ProcessEnd end, Key key);
   // Where offset 0 of the stream stands in the end that it carries from now on; what carried that
   // before ends with a conflict. An output begins at `from`, which has been written, or behind it
   // where that is gone.
@@ -45,6 +48,8 @@ class ProcessStreams {
 
   std::shared_ptr<Tap> begin(const std::shared_ptr<Subprocess>& process, ProcessEnd end, Key key);
   void take_over(Tap& older);
+  void carry_from(const std::shared_ptr<Subprocess>& process, ProcessEnd end, Key key,
+                  std::int64_t offset);
   Next pass_on(Tap& tap, ProcessOutput& output);
   Next take_in(Tap& tap, ProcessInput& input);
   static aio::Task<> follow(ProcessStreams& streams, std::shared_ptr<Tap> tap,

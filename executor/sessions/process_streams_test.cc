@@ -129,6 +129,23 @@ aio::Task<> mirror(Site& site) {
 // covers: O2
 TEST(ProcessStreams, AMirrorThatIsBehindSkipsToTheTailWithAMark) { tell_connected(mirror); }
 
+// What a quick command lets go of before its spawn is answered is skipped like any other.
+aio::Task<> mirror_quick_ones(Site& site) {
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    const std::uint32_t out = site.client.session.new_stream();
+    auto args = site.command({"head", "-c", "40000", "/dev/zero"});
+    args.out = wire::Collected{.bytes_max = 1'000, .stream = out};
+    const Asking how{.mutating = true, .to_client = {out}};
+    EXPECT_TRUE((co_await Client::ask(site.client, args, how)).ok);
+    const Streamed mirrored = co_await Client::all_of(site.client, out);
+    EXPECT_EQ(mirrored.skipped + static_cast<std::int64_t>(mirrored.bytes.size()), 40'000);
+  }
+}
+TEST(ProcessStreams, AMirrorCountsFromTheFirstByteThatWasWritten) {
+  tell_connected(mirror_quick_ones);
+}
+
 aio::Task<> take_over(Site& site) {
   const std::string content = counted(600'000);
   site.folder.write("content", content);

@@ -91,6 +91,17 @@ test('a process outlives the link, and what it said meanwhile is read', async ()
   assert.equal(handle.collected.stdout!.readFrom(0).text, 'one\ntwo\nthree\n');
 });
 
+test('a mirror that was behind holds the exact tail after a cut', async () => { // covers: O2 4.7
+  const random = seeded(4);
+  cutter.cutEvery(() => 20_000 + (random() % 100_000));
+  const handle = subprocess.spawn({ argv: ['seq', '1', '500000'], cwd, stdio: { stdin: 'ignore', stdout: { maxBytes: 50_000 }, stderr: { maxBytes: 100 } }, graceMs: 10_000 });
+  await handle.done;
+  cutter.cutEvery(undefined);
+  const all = Array.from({ length: 500_000 }, (_, i) => `${i + 1}\n`).join('');
+  const read = handle.collected.stdout!.readFrom(0);
+  assert.deepEqual([read.nextOffset, read.text === all.slice(-50_000), read.lossy], [all.length, true, true]);
+});
+
 test('without a link for longer than the lease what waits fails, and afterwards work goes on', async () => {
   const dead = await new Cutter(agentdSocket).listen();
   const brief = await harness({ socket: dead.path, leaseMs: 1_000 });

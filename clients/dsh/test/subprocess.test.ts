@@ -108,7 +108,7 @@ test('an output keeps its last bytes, and all of it in a file of the sandbox', a
   await handle.done;
   const all = Array.from({ length: 20_000 }, (_, i) => `${i + 1}\n`).join('');
   const read = handle.collected.stdout!.readFrom(0);
-  assert.deepEqual([read.text, read.lossy], [all.slice(-1_000), true]);
+  assert.deepEqual([read.text, read.nextOffset, read.lossy], [all.slice(-1_000), all.length, true]);
   assert.equal(await fs.readText(await fs.resolve(read.spillPath!)), all);
   assert.deepEqual(handle.collected.stderr!.readFrom(0), { text: '', nextOffset: 0, lossy: false });
   const exact = spawn('head -c 1000 /dev/zero', { stdio: { stdin: 'ignore', stdout: spilling, stderr: spilling } });
@@ -121,6 +121,7 @@ test('an output that is much is no burden: the tail is exact and memory bounded'
   const handle = spawn('head -c 200000000 /dev/zero; echo end', { stdio: { stdin: 'ignore', stdout: { maxBytes: 10_000 }, stderr: { maxBytes: 100 } } });
   await handle.done;
   const read = handle.collected.stdout!.readFrom(0);
+  assert.equal(read.nextOffset, 200_000_004);
   assert.equal(read.text.length, 10_000);
   assert.ok(read.text.endsWith('\0end\n'));
   assert.ok(process.memoryUsage().rss - before < 64 << 20, `${process.memoryUsage().rss - before}`);
