@@ -89,7 +89,7 @@ class Files:
     def __init__(self, asking: Asking, custody: Custody) -> None:
         self._asking, self._custody = asking, custody
 
-    async def _call(self, op: str, upload: bytes = b"", /, mutating: bool = False, **args: Any) -> dict[str, Any]:
+    async def _call(self, op: str, upload: bytes | None = None, /, mutating: bool = False, **args: Any) -> dict[str, Any]:
         async with self._custody.lent():
             return await self._asking.call(op, upload, mutating=mutating, **args)
 
@@ -148,10 +148,16 @@ class Files:
         elif if_version is not None:
             intent = {"kind": "replaceIfVersion", "version": if_version}
         content = _content(data)
-        args = {"path": names.to_wire(path), "size": len(content), "intent": intent, "mode": mode, "durable": durable or None}
-        async with self._custody.lent():
-            call = self._asking.request("fs.write", args, mutating=True, up=True)
-            ok = await self._asking.connection.call(call, content)
+        ok = await self._call(
+            "fs.write",
+            content,
+            mutating=True,
+            path=names.to_wire(path),
+            size=len(content),
+            intent=intent,
+            mode=mode,
+            durable=durable or None,
+        )
         return Written(ok["operation"] == "create", ok["version"], names.from_wire(ok["target"]))
 
     async def edit(

@@ -39,6 +39,7 @@ LINE_MOST = 4_096  # Requests that wait to be asked.
 BUSY_TRIES = 8  # About three seconds in all.
 RENEW_AT = 0.8  # Of a credential's time.
 WRITE_AHEAD = 1 << 20  # Bytes that the socket's buffer takes before it asks to pause.
+WRITE_BYTES = 256 << 10  # At a time.
 
 GIVES_UP = frozenset({"version", "protocol", "impostor", "replaced", "end"})
 """Reasons to close after which nothing is dialled again; `denied` is one when a new credential was denied too."""
@@ -51,18 +52,23 @@ def backoff_s(tries: int) -> float:
     return min(MOST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(tries, 16)) * random.uniform(0.5, 1.0)
 
 
-class Bell:
+class _Bell:
     """Wakes all who wait at the moment at which it rings."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self.waiting = 0
 
     def ring(self) -> None:
         self._event.set()
         self._event.clear()
 
     async def wait(self) -> None:
-        await self._event.wait()
+        self.waiting += 1
+        try:
+            await self._event.wait()
+        finally:
+            self.waiting -= 1
 
 
 class _Line(asyncio.Protocol):
@@ -115,7 +121,7 @@ class Connection:
         self._session = Session(settings)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._queue: deque[_Queued] = deque()  # Until the session has room.
-        self._bells: dict[int, Bell] = {}
+        self._bells: dict[int, _Bell] = {}  # Of streams that somebody waits for.
         self._line: _Line | None = None
         self._dialling: asyncio.Task[None] | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -188,8 +194,6 @@ class Connection:
         finally:
             if sending:
                 sending.cancel()
-            if not call.down:
-                self._bells.pop(number, None)
 
     async def _turn(self, call: Call, upload: memoryview) -> _Asked:
         if self._over is not None:
@@ -244,11 +248,9 @@ class Connection:
                 if not self._session.receives(stream):
                     raise RemoteError(Failure("LOST", "the stream ended with its request"))
                 self.pump()  # What was let go needs credit.
-                await self._bell(stream).wait()
+                await self._moved(stream)
                 continue
             asyncio.get_running_loop().call_soon(self.pump)  # The credit for it.
-            if piece.end:
-                self._bells.pop(stream, None)
             if piece.data:
                 yield piece
             if piece.error:
@@ -277,13 +279,8 @@ class Connection:
         while self._session.wanted(stream):
             if self._session.room(stream):
                 return True
-            await self._bell(stream).wait()
+            await self._moved(stream)
         return False
-
-    async def sent(self, stream: int) -> None:
-        """Once the receiver has all of it, or wants no more."""
-        while self._session.wanted(stream):
-            await self._bell(stream).wait()
 
     def end(self, stream: int) -> None:
         self._session.end(stream)
@@ -291,12 +288,21 @@ class Connection:
 
     def stop(self, stream: int) -> None:
         """What comes is wanted no more."""
-        self._bells.pop(stream, None)
         self._session.stop(stream)
+        self._ring(stream)
         self.pump()
 
-    def _bell(self, stream: int) -> Bell:
-        return self._bells.setdefault(stream, Bell())
+    async def _moved(self, stream: int) -> None:
+        bell = self._bells.setdefault(stream, _Bell())
+        try:
+            await bell.wait()
+        finally:
+            if not bell.waiting:
+                self._bells.pop(stream, None)
+
+    def _ring(self, stream: int) -> None:
+        if bell := self._bells.get(stream):
+            bell.ring()
 
     # Links.
 
@@ -454,18 +460,17 @@ class Connection:
             self._pumping = False
 
     def _send(self) -> None:
-        line = self._line
-        frames = []
+        line, frames, size = self._line, [], 0
         while line and line.transport and line.writable and not line.transport.is_closing():
             frame = self._session.next()
+            if frame is not None:
+                frames.append(encode(frame))
+                size += len(frames[-1])
+            if frames and (frame is None or size >= WRITE_BYTES):
+                line.transport.write(b"".join(frames))
+                frames, size = [], 0
             if frame is None:
                 break
-            frames.append(encode(frame))
-            if sum(map(len, frames)) >= WRITE_AHEAD // 4:
-                line.transport.write(b"".join(frames))
-                frames.clear()
-        if frames and line and line.transport:
-            line.transport.write(b"".join(frames))
 
     def _tell(self, event: Event) -> None:
         match event:
@@ -474,8 +479,7 @@ class Connection:
             case Failed(number, failure):
                 self._settle(number, lambda answer: answer.set_exception(RemoteError(failure)))
             case Moved(stream):
-                if bell := self._bells.get(stream):
-                    bell.ring()
+                self._ring(stream)
             case Welcomed(welcome):
                 self.welcome, self._reached = welcome, True
                 self._renew_in(welcome.expires_ms)
@@ -487,7 +491,7 @@ class Connection:
             case Noticed(notice):
                 LOG.info("%s: %s", notice.kind, notice.message)
                 if self._on_notice:
-                    self._on_notice(notice)
+                    asyncio.get_running_loop().call_soon(self._on_notice, notice)  # What that raises is not ours.
             case Renewed(expires_ms):
                 self._renew_in(expires_ms)
             case Closed():

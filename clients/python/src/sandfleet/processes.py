@@ -21,6 +21,7 @@ WAITS_AT_ONCE = 64  # So that waiting leaves room for whatever else a session as
 WAIT_TURN_MS = 1_000  # Of each, while others wait for a turn.
 READ_BYTES = 8 << 20  # Of an output at a time.
 GRACE_S = 3.0
+PROVE_AGAIN_S = 0.5
 
 
 class _Way:
@@ -155,8 +156,8 @@ class Asking:
         present = {name: value for name, value in args.items() if value is not None}
         return Call(op, present, permission_mode=self.permission_mode, workspace_root=self.workspace_root, **more)
 
-    async def call(self, op: str, upload: bytes = b"", /, mutating: bool = False, **args: Any) -> dict[str, Any]:
-        return await self.connection.call(self.request(op, args, mutating=mutating, up=bool(upload)), upload)
+    async def call(self, op: str, upload: bytes | None = None, /, mutating: bool = False, **args: Any) -> dict[str, Any]:
+        return await self.connection.call(self.request(op, args, mutating=mutating, up=upload is not None), upload or b"")
 
     async def download(self, call: Call) -> AsyncIterator[bytes]:
         async with self.connection.asked(call) as (stream, _):
@@ -374,6 +375,7 @@ class Process:
                 # Both may be asked again, for as long as there is time.
                 if error.code not in ("TERMINATE_FAILED", "OUTCOME_UNKNOWN") or self._asking.connection.over:
                     raise
+            await asyncio.sleep(PROVE_AGAIN_S)
 
     def _is_same_executor(self) -> bool:
         welcome = self._asking.connection.welcome

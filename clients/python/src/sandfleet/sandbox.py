@@ -244,11 +244,10 @@ class Sandbox:
     async def extract(self, archive: bytes, path: Name = ".", *, replace: bool = True) -> Mapping[str, object]:
         """What archive() gave, into a folder: {"entries", "files", "bytes", …}."""
         self._need("archives")
-        args = {"path": names.to_wire(path), "replace": replace}
         async with self._custody.lent():
-            call = self._asking.request("archive.extract", args, mutating=True, up=True)
-            report: Mapping[str, object] = (await self._asking.connection.call(call, archive))["report"]
-            return report
+            ok = await self._asking.call("archive.extract", archive, mutating=True, path=names.to_wire(path), replace=replace)
+        report: Mapping[str, object] = ok["report"]
+        return report
 
     def _need(self, feature: str) -> None:
         if not self.has(feature):

@@ -178,10 +178,6 @@ class Session:
     def open(self) -> bool:
         return self._phase == "open"
 
-    @property
-    def streams_open(self) -> int:
-        return self._streams.size
-
     def has_room_for(self, call: Call) -> bool:
         """Whether it can be asked now; else when something else has ended."""
         # The server may count the uploads of what it has not answered for longer.

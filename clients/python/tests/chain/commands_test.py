@@ -34,10 +34,15 @@ async def stubborn(box, marker, **how):
     return await box.run(["sh", "-c", STUBBORN], env=marker.env, grace=GRACE, **how)
 
 
+def left_by(marker):
+    """Those in sessions of their own."""
+    return [pid for pid, line in marker.processes().items() if line.startswith(b'sh\0-c\0trap "" TERM')]
+
+
 async def begun(box, marker, eventually, **how):
     """A run() of it that is at work."""
     task = asyncio.create_task(stubborn(box, marker, **how))
-    await eventually("it runs, and has left somebody", lambda: len(marker.processes()) >= 3)
+    await eventually("it runs, and has left somebody", lambda: left_by(marker))
     return task
 
 
@@ -118,7 +123,7 @@ async def test_that_look_finds_what_a_client_without_the_proof_leaves(chain, mar
             patched.setattr(Process, "end_to_the_proof", leaves_it)
             with pytest.raises(CommandTimedOut) as timed_out:
                 await stubborn(box, marker, timeout=1)
-        assert len(marker.processes()) >= 3
+        assert left_by(marker)
         process = await box.attach(timed_out.value.result.handle)
         assert await process.kill()
         assert marker.processes() == {}
@@ -158,7 +163,7 @@ async def test_what_runs_on_ends_with_the_sandbox_object(chain, marker, eventual
         result = await box.run(["sh", "-c", LEAVES_SOMEBODY], env=marker.env, grace=GRACE)
         assert result.exit_code == 0 and not result.empty
         await box.spawn(["sh", "-c", STUBBORN], env=marker.env, grace=GRACE)
-        await eventually("both have somebody", lambda: len(marker.processes()) >= 4)
+        await eventually("both have somebody", lambda: len(left_by(marker)) == 2)
     assert marker.processes() == {}
     with pytest.raises(Refused):
         await box.run(["true"])
@@ -236,7 +241,18 @@ async def test_pipes_are_lossless_and_a_handle_tells_and_signals(chain):
             with pytest.raises(TimeoutError):
                 await sleeper.wait(timeout=0.05)
             assert await sleeper.kill()
+            assert await sleeper.kill(), "there is nothing left to prove"
             assert (await sleeper.state()).signal == "SIGTERM"
+
+
+async def test_who_reads_what_is_closed_meanwhile_is_told(chain):
+    async with sandbox(chain) as box, await box.spawn(["sleep", "60"]) as sleeper:
+        reading = asyncio.create_task(sleeper.stdout.read())
+        await asyncio.sleep(0)
+        sleeper.stdout.close()
+        with pytest.raises(RemoteError, match="LOST"):
+            await reading
+        assert not box._connection._bells, "nobody waits any more"
 
 
 async def test_another_session_takes_over_a_command_where_it_is(chain):

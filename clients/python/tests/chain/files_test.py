@@ -44,6 +44,9 @@ async def test_intents_and_versions_guard_what_is_there(chain):
         assert code_of(stale) == "FS_STALE_VERSION"
         with pytest.raises(ValueError):
             await box.files.write("guarded", "", if_absent=True, if_version="v")
+        with pytest.raises(RemoteError) as nothing:
+            await box.files.edit("guarded", "", "")
+        assert code_of(nothing) == "FS_EDIT_NOT_FOUND"
         assert await box.files.read_text("guarded") == "2"
 
 
