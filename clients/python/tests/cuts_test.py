@@ -5,8 +5,8 @@ import pytest
 from scene import Scene
 
 from sandfleet import messages
+from sandfleet.events import Answered, Closed, Failed
 from sandfleet.frames import Kind
-from sandfleet.session import Answered, Closed, Failed
 
 WINDOW = 1000
 PIECE = 700

@@ -4,6 +4,7 @@ import pytest
 from scene import Scene
 
 from sandfleet.errors import RemoteError
+from sandfleet.events import Answered, Closed, Failed, Moved, Noticed, Opened, Welcomed
 from sandfleet.frames import Kind
 from sandfleet.messages import LIMITS
 from sandfleet.session import (
@@ -12,13 +13,6 @@ from sandfleet.session import (
     LASTING_STREAMS_MOST,
     OPEN_WITHIN_S,
     PING_AFTER_S,
-    Answered,
-    Closed,
-    Failed,
-    Moved,
-    Noticed,
-    Opened,
-    Welcomed,
 )
 from sandfleet.streams import CHUNK_BYTES, HELD_ALWAYS, HELD_MOST
 

@@ -1,11 +1,11 @@
 """Work inside a Sandfleet sandbox, through agentd on this machine. Asynchronous here; sandfleet.sync has the same, blocking."""
 
 from .errors import Failure, LifetimeOver, ProtocolError, Quarantined, Refused, RemoteError, SandfleetError
+from .events import Notice, Welcome
 from .files import Change, Copied, Edited, Entry, Info, Written
 from .processes import DISCARD, PIPE, Collect, Foreground, Listed, OutputState, Process, State
 from .runs import CommandFailed, CommandTimedOut, Outcome, OutcomeUnknown, Output, RunError, RunResult
 from .sandbox import Sandbox
-from .session import Notice, Welcome
 from .streams import Piece
 
 __all__ = [

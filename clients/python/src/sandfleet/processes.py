@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from . import names
+from .connection import Connection
 from .custody import Custody
 from .errors import UNKNOWN_CODES, RemoteError
-from .link import Connection
 from .names import Name
 from .session import Call
 from .streams import Piece

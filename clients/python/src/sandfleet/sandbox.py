@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Self
 
 from . import names
+from .connection import Connection
 from .custody import PROOF_S, Custody
 from .errors import Failure, Quarantined, RemoteError
+from .events import Notice, Welcome
 from .files import Files
-from .link import Connection, TokenSource
+from .link import TokenSource
 from .names import Name
 from .processes import DISCARD, GRACE_S, PIPE, Asking, Collect, Input, Listed, Output, Process, Spec, Waits, state_of
 from .runs import OnOutput, Run, RunResult, collected
-from .session import Notice, Settings, Welcome
+from .session import Settings
 
 DEFAULT_SOCKET = "/run/sandfleet/agentd.sock"
 FEATURES = ("files", "watch", "processes", "terminals", "archives")

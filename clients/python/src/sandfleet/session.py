@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from .errors import Failure, ProtocolError, RemoteError
+from .events import Answered, Closed, Event, Failed, Moved, Notice, Noticed, Opened, Renewed, Welcome, Welcomed
 from .frames import HEADER_BYTES_MAX, Frame, Kind
-from .messages import LIMITS, Limits, Message, read, to_json, write
+from .messages import LIMITS, Message, read, to_json, write
 from .names import Name
 from .names import to_wire as name_to_wire
 from .streams import Incoming, Outgoing, Piece, Streams
@@ -49,91 +50,6 @@ class Call:
     @property
     def streams(self) -> int:
         return self.up + self.down + len(self.to_client) + len(self.to_server)
-
-
-@dataclass(frozen=True, slots=True)
-class Welcome:
-    """What the server says of itself and of the sandbox, on each link anew."""
-
-    session: str
-    resumed: bool
-    why: str | None
-    instance: str
-    uid: str
-    epoch: int
-    incarnation: int
-    cwd: str
-    workspace_root: str
-    ceiling: str
-    lease_ms: int
-    expires_ms: int
-    features: frozenset[str]
-    limits: Limits
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """What happened to the sandbox: `kind` is restored, rolledBack, recreated, lost or another word."""
-
-    number: int
-    kind: str
-    message: str
-    detail: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Welcomed:
-    welcome: Welcome
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """Both sides have resumed; what was asked goes out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Its download, if any, may go on."""
-
-    id: int
-    ok: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Its streams have ended."""
-
-    id: int
-    failure: Failure
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """Whoever reads or writes this stream may go on: there is something to take, room, or no use for more."""
-
-    stream: int
-
-
-@dataclass(frozen=True, slots=True)
-class Noticed:
-    notice: Notice
-
-
-@dataclass(frozen=True, slots=True)
-class Renewed:
-    expires_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """By the server, or by this side because of what the server did."""
-
-    reason: str
-    message: str
-    retry_after_ms: int | None = None
-
-
-Event: TypeAlias = Welcomed | Opened | Answered | Failed | Moved | Noticed | Renewed | Closed
 
 
 @dataclass(slots=True)

@@ -18,9 +18,9 @@ from . import files as _files
 from . import processes as _processes
 from . import sandbox as _sandbox
 from .errors import Refused
+from .events import Welcome
 from .files import Change
 from .names import Name
-from .session import Welcome
 
 P = ParamSpec("P")
 R = TypeVar("R")
