@@ -14,13 +14,14 @@ BASE = "debian:12"  # The files that are not ours are those of Debian's packages
 HOMEPAGE = "https://sandfleet.dev"
 BILL = "/usr/share/doc/sandfleet/bill-of-materials.cdx.json"
 IMAGES = {
-    "controller": (["sandfleet-controller", "sandfleet-executor"],  # Which it sends to templates that lack it.
-                   "Keeps Sandbox resources and E2B sandboxes in step"),
+    # All that a cluster runs, so that one upgrade moves it at once. The executor is sent to templates that lack it.
+    "controller": (["sandfleet-controller", "sandfleet-agentd", "sandfleet-executor"],
+                   "Keeps Sandbox resources and E2B sandboxes in step, and carries harnesses' sessions into them"),
     "executor": (["sandfleet-executor"], "What Sandfleet runs inside a sandbox, to be copied into templates"),
 }
 
 # What a release takes at most, unpacked and as a tar: a look at what grew is due before a bound does.
-MIB_MAX = {"controller": (48, 18), "executor": (12, 5)}
+MIB_MAX = {"controller": (54, 21), "executor": (12, 5)}
 
 
 def version():
@@ -59,11 +60,13 @@ def image(kind, programs_folder):
 
 
 def single_file(path):
-    """(files, OCI config) of an image with one static program in it."""
+    """(files, OCI config) of an image with one program in it, and what the loader maps for that one."""
     path = pathlib.Path(path)
     tree = oci.Tree()
-    tree.add(f"/{path.name}", path.read_bytes(), 0o755)
-    return tree, {"Entrypoint": [f"/{path.name}"], "WorkingDir": "/"}
+    tree.add(f"/usr/bin/{path.name}", stripped(path), 0o755)
+    if libraries := debian.shared_libraries(path):
+        _add_system(tree, libraries)
+    return tree, {"Entrypoint": [f"/usr/bin/{path.name}"], "WorkingDir": "/", "Env": ["PATH=/usr/bin"]}
 
 
 def stripped(program):
