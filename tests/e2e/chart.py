@@ -16,7 +16,11 @@ LARGER = """\
 controller:
   resources: {requests: {cpu: 10m, memory: 64Mi}, limits: {memory: 1Gi}}
   extraEnv: [{name: ASAN_OPTIONS, value: "detect_leaks=0:quarantine_size_mb=16"}]
+agentd:
+  resources: {requests: {cpu: 10m, memory: 64Mi}, limits: {memory: 1Gi}}
+  extraEnv: [{name: ASAN_OPTIONS, value: "detect_leaks=0:quarantine_size_mb=16"}]
 """
+HARNESS = "sandfleet.test/harness:1"
 ON_KUBERNETES = re.compile(r"^## On Kubernetes$(.*?)^## ", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -32,6 +36,7 @@ def story():
     told = []
     for command in (["get", "pods,sandboxes,sandboxproviders", "-A", "-o", "wide"], ["get", "events", "-A"],
                     ["-n", SPACE, "describe", "pods"],
+                    ["-n", SPACE, "logs", "-l", "app.kubernetes.io/component=agentd", "--tail=60", "--prefix"],
                     ["-n", SPACE, "logs", "-l", "app.kubernetes.io/component=controller", "--tail=60", "--prefix"]):
         done = subprocess.run(["kubectl", *command], capture_output=True, text=True)
         told.append(f"$ kubectl {' '.join(command)}\n{done.stdout}{done.stderr}"[-12000:])

@@ -25,7 +25,7 @@ IMAGE = "image.repository=registry.example.com/sandfleet/controller"
 SERVED = "sandfleet.dev/v1alpha1/SandboxProvider"
 OTHERS = ("sandfleet.dev/", "monitoring.coreos.com/")  # Kinds that are not Kubernetes' own.
 # Values that came after the chart's first: a release of before is upgraded without them by --reuse-values.
-LATER = ["controller.shards", "controller.leaseSeconds", "attach", "networkPolicy.attachFrom"]
+LATER = ["controller.shards", "controller.leaseSeconds", "attach", "agentd", "networkPolicy.attachFrom"]
 REVIEWED = HERE / "rights.txt"
 ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
@@ -48,6 +48,14 @@ REFUSED = [  # (values that are set, words of the message)
     ([IMAGE, "attach.extraNames={https://a.example}"], "at '/attach/extraNames/0': 'https://a.example' does not match"),
     ([IMAGE, "attach.extraNames={a.example:443}"], "at '/attach/extraNames/0': 'a.example:443' does not match"),
     ([IMAGE, "attach.secretName=tls,attach.extraNames={a}"], "that of attach.secretName has its own"),
+    ([IMAGE, "attach.enabled=false"], "attach.enabled is false: set agentd.enabled=false too, or attach.enabled=true"),
+    ([IMAGE, "agentd.enabled=maybe"], "at '/agentd/enabled': got string, want boolean"),
+    ([IMAGE, "agentd.socket.folder=run/sandfleet"], "at '/agentd/socket/folder': 'run/sandfleet' does not match pattern"),
+    ([IMAGE, "agentd.socket.folder=/run/../etc"], "at '/agentd/socket/folder': '/run/../etc' does not match pattern"),
+    ([IMAGE, "agentd.socket.mode=rw"], "at '/agentd/socket/mode': 'rw' does not match pattern"),
+    ([IMAGE, "agentd.socket.group=harness"], "at '/agentd/socket/group': got string, want integer"),
+    ([IMAGE, "agentd.drainSeconds=601"], "at '/agentd/drainSeconds': maximum: got 601, want 600"),
+    ([IMAGE, "agentd.maxUnavailable=0"], "at '/agentd/maxUnavailable': minimum: got 0, want 1"),
     ([IMAGE, "rbac.readSecretsIn={a,a}"], "at '/rbac/readSecretsIn': items at 0 and 1 are equal"),
     ([IMAGE, "networkPolicy.egressPorts=null"], "at '/networkPolicy': missing property 'egressPorts'"),
     ([IMAGE, "provider.create=true"], "the cluster does not serve SandboxProvider yet; install without it"),
@@ -115,28 +123,29 @@ class Rendered(unittest.TestCase):
                     labels = document["metadata"]["labels"]
                     self.assertEqual([labels[f"app.kubernetes.io/{each}"] for each in ("instance", "part-of", "managed-by")],
                                      ["sandfleet", "sandfleet", "Helm"])
-                    if document["kind"] in ("Deployment", "Service", "Role", "Secret", "ServiceAccount", "NetworkPolicy",
+                    if document["kind"] in ("Deployment", "DaemonSet", "Service", "Role", "Secret", "ServiceAccount", "NetworkPolicy",
                                             "PodDisruptionBudget", "ServiceMonitor", "Pod"):
                         self.assertIn("namespace", document["metadata"])
 
     def test_selects_its_own_pods(self):
         documents = rendered("--values", CHART / "ci/everything.yaml")
-        deployment = find(documents, "Deployment")["spec"]
-        labels = deployment["template"]["metadata"]["labels"].items()
-        selectors = [deployment["selector"]["matchLabels"],
-                     *(each["spec"]["selector"] for each in documents if each["kind"] == "Service"),
-                     find(documents, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
-                     find(documents, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
-                     *(each["labelSelector"]["matchLabels"] for each in
-                       deployment["template"]["spec"]["topologySpreadConstraints"])]
-        for selector in selectors:
-            self.assertLessEqual(selector.items(), labels)
-            self.assertFalse(selector.items() <= find(documents, "Pod")["metadata"]["labels"].items())
-        monitor = find(documents, "ServiceMonitor")["spec"]
-        service = find(documents, "Service", "sandfleet-controller")
-        self.assertLessEqual(monitor["selector"]["matchLabels"].items(), service["metadata"]["labels"].items())
-        ports = {port["name"] for port in service["spec"]["ports"]}
-        self.assertIn(monitor["endpoints"][0]["port"], ports)
+        controller, agentd = (find(documents, kind)["spec"] for kind in ("Deployment", "DaemonSet"))
+        more = [find(documents, "Service", "sandfleet-attach")["spec"]["selector"],
+                find(documents, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+                *(each["labelSelector"]["matchLabels"] for each in
+                  controller["template"]["spec"]["topologySpreadConstraints"])]
+        for name, spec, other, more in (("controller", controller, agentd, more), ("agentd", agentd, controller, [])):
+            service = find(documents, "Service", f"sandfleet-{name}")
+            policy = find(documents, "NetworkPolicy", f"sandfleet-{name}")["spec"]
+            selectors = [spec["selector"]["matchLabels"], service["spec"]["selector"], policy["podSelector"]["matchLabels"], *more]
+            for selector in selectors:
+                self.assertLessEqual(selector.items(), spec["template"]["metadata"]["labels"].items())
+                for others in (find(documents, "Pod"), other["template"]):
+                    self.assertFalse(selector.items() <= others["metadata"]["labels"].items())
+            monitor = find(documents, "ServiceMonitor", f"sandfleet-{name}")["spec"]
+            self.assertLessEqual(monitor["selector"]["matchLabels"].items(), service["metadata"]["labels"].items())
+            ports = {port["name"] for port in service["spec"]["ports"]}
+            self.assertIn(monitor["endpoints"][0]["port"], ports)
 
     def test_clients_dial_the_attach_service_by_names_of_its_certificate(self):
         documents = rendered("--values", CHART / "ci/everything.yaml")
@@ -148,8 +157,11 @@ class Rendered(unittest.TestCase):
         (container,) = find(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
         self.assertEqual((service["port"], [str(ports[service["targetPort"]])]), (443, flags["--attach-port"]))
-        allowed = {rule["ports"][0]["port"]: rule["from"] for rule in find(documents, "NetworkPolicy")["spec"]["ingress"]}
-        self.assertEqual(allowed["attach"], [{"podSelector": {"matchLabels": {"example.com/harness": "true"}}}])
+        policy = find(documents, "NetworkPolicy", "sandfleet-controller")["spec"]
+        allowed = {rule["ports"][0]["port"]: rule["from"] for rule in policy["ingress"]}
+        agentd = find(documents, "DaemonSet")["spec"]["selector"]["matchLabels"]
+        self.assertEqual([each["podSelector"]["matchLabels"] for each in allowed["attach"]],
+                         [{"example.com/harness": "true"}, agentd])
         (rule,) = find(documents, "Role", "sandfleet-attach-ca")["rules"]
         self.assertEqual(rule["resourceNames"], [flags["--release"][0] + "-attach-ca"])
 
@@ -164,7 +176,7 @@ class Rendered(unittest.TestCase):
             self.assertEqual((service["type"], service.get("externalTrafficPolicy")), (kind, policy))
 
     def test_without_the_attach_service_nothing_of_it_is_there(self):
-        documents = rendered("--values", CHART / "ci/least.yaml", "--set", "attach.enabled=false")
+        documents = rendered("--values", CHART / "ci/least.yaml", "--set", "attach.enabled=false,agentd.enabled=false")
         self.assertFalse([flag for flag in self.flags(documents) if "attach" in flag])
         left = [(each["kind"], each["metadata"]["name"]) for each in documents if "attach" in yaml.dump(each)]
         self.assertEqual(left, [("ClusterRole", "sandfleet-sandfleet-attach")])  # It may be granted beforehand.
@@ -172,15 +184,87 @@ class Rendered(unittest.TestCase):
 
     def test_values_of_an_older_release_mean_the_same(self):
         with world.temporary_folder("chart") as folder:
-            for some in ([], ["attach.port=9443"], ["attach.enabled=false"], ["attach.service.type=NodePort"]):
+            for some in ([], ["attach.port=9443"], ["attach.enabled=false", "agentd.enabled=false"],
+                         ["attach.service.type=NodePort"], ["agentd.serviceAccount.create=false"], ["agentd.drainSeconds=0"]):
                 with self.subTest(some):
                     arguments = ["--values", str(CHART / "ci/least.yaml"), *(word for each in some for word in ("--set", each))]
                     chart = older_chart(folder / "-".join(some or ["none"]))
                     self.assertEqual(rendered(*arguments, chart=chart), rendered(*arguments))
 
+    def test_a_release_of_before_agentd_gets_it_where_it_can_work(self):
+        with world.temporary_folder("chart") as folder:
+            off = ["--values", str(CHART / "ci/least.yaml"), "--set", "attach.enabled=false"]
+            self.assertEqual(rendered(*off, chart=older_chart(folder)), rendered(*off, "--set", "agentd.enabled=false"))
+
+    def test_agentd_asks_the_attach_service_of_its_release_and_stands_where_harnesses_look(self):
+        documents = rendered("--values", CHART / "ci/everything.yaml")
+        agentd = find(documents, "DaemonSet")["spec"]["template"]["spec"]
+        (container,) = agentd["containers"]
+        flags = self.flags(documents, "DaemonSet")
+        (url,) = flags["--attach-url"]
+        self.assertIn(url.removeprefix("https://"), self.flags(documents)["--attach-name"])
+        volumes = {each["name"]: each for each in agentd["volumes"]}
+        mounts = {each["name"]: each for each in container["volumeMounts"]}
+        self.assertEqual(volumes["attach-ca"]["configMap"]["name"], self.flags(documents)["--release"][0] + "-attach-ca")
+        self.assertEqual(flags["--attach-ca"], [mounts["attach-ca"]["mountPath"] + "/ca.crt"])
+        self.assertEqual(volumes["executor-ca"]["configMap"]["name"], "router-ca")
+        self.assertEqual(flags["--executor-ca"], [mounts["executor-ca"]["mountPath"] + "/bundle.pem"])
+        self.assertEqual(volumes["socket"]["hostPath"], {"path": "/var/run/team/sandboxes", "type": "DirectoryOrCreate"})
+        self.assertEqual(flags["--socket"], [mounts["socket"]["mountPath"] + "/agentd.sock"])
+        self.assertNotIn("readOnly", mounts["socket"])
+        self.assertEqual((flags["--socket-mode"], flags["--socket-group"]), (["0666"], ["2000"]))
+        self.assertGreater(agentd["terminationGracePeriodSeconds"], int(flags["--drain-seconds"][0]) + 10)
+        self.assertEqual({probe: container[probe]["httpGet"]["path"] for probe in container if probe.endswith("Probe")},
+                         {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"})
+        self.assertEqual([port["name"] for port in container["ports"]], ["metrics"])
+        (to_attach,) = [rule for rule in find(documents, "NetworkPolicy", "sandfleet-agentd")["spec"]["egress"]
+                        if rule["ports"][0]["port"] == "attach"]
+        self.assertEqual(to_attach["to"][0]["podSelector"]["matchLabels"],
+                         find(documents, "Deployment")["spec"]["selector"]["matchLabels"])
+
+    def test_agentd_may_see_the_sandboxes_of_the_namespaces_that_are_kept_and_nothing_else(self):
+        for values, scope, space in (("least", "ClusterRole", None), ("one-namespace", "Role", "team-a")):
+            documents = rendered("--values", CHART / f"ci/{values}.yaml")
+            account = find(documents, "DaemonSet")["spec"]["template"]["spec"]["serviceAccountName"]
+            bound = [each for each in documents if "subjects" in each and each["subjects"][0].get("name") == account]
+            (binding,) = bound
+            self.assertEqual((binding["roleRef"]["kind"], binding["metadata"].get("namespace")), (scope, space))
+            role = find(documents, scope, binding["roleRef"]["name"])
+            self.assertEqual(role["rules"], [{"apiGroups": ["sandfleet.dev"], "resources": ["sandboxes"],
+                                              "verbs": ["get", "list", "watch"]}])
+            self.assertEqual(role["metadata"].get("namespace"), space)
+            self.assertEqual(self.flags(documents, "DaemonSet").get("--namespace"), space and [space])
+
+    def test_without_agentd_nothing_of_it_is_there(self):
+        documents = rendered("--values", CHART / "ci/least.yaml", "--set", "agentd.enabled=false")
+        self.assertNotIn("agentd", yaml.dump(documents))
+
+    def test_a_harness_finds_the_socket_of_the_chart_and_a_token_that_is_good_there(self):
+        account, bound, harness = yaml.safe_load_all((world.REPO / "examples/kubernetes/harness.yaml").read_text())
+        documents = rendered("--values", CHART / "ci/least.yaml")
+        spec = harness["spec"]
+        (container,) = spec["containers"]
+        volumes = {each["name"]: each for each in spec["volumes"]}
+        mounts = {each["name"]: each for each in container["volumeMounts"]}
+        agentd = find(documents, "DaemonSet")["spec"]["template"]["spec"]
+        folder = {each["name"]: each for each in agentd["volumes"]}["socket"]["hostPath"]["path"]
+        self.assertEqual(volumes["sandfleet"]["hostPath"], {"path": folder, "type": "Directory"})
+        self.assertEqual((mounts["sandfleet"]["mountPath"], mounts["sandfleet"]["readOnly"]), (folder, True))
+        flags = self.flags(documents, "DaemonSet")
+        self.assertEqual([str(each) for each in spec["securityContext"]["supplementalGroups"]], flags["--socket-group"])
+        (token,) = [each["serviceAccountToken"] for each in volumes["attach-token"]["projected"]["sources"]]
+        self.assertEqual(token["audience"], "sandfleet.dev/attach")
+        environment = {each["name"]: each["value"] for each in container["env"]}
+        self.assertEqual(environment["SANDFLEET_TOKEN_FILE"], f"{mounts['attach-token']['mountPath']}/{token['path']}")
+        self.assertEqual(spec["serviceAccountName"], account["metadata"]["name"])
+        self.assertEqual(bound["subjects"][0]["name"], account["metadata"]["name"])
+        find(documents, "ClusterRole", bound["roleRef"]["name"])
+        for document in (account, bound, harness):
+            kubernetes_validate.validate(document, "1.37", strict=True)
+
     @staticmethod
-    def flags(documents):
-        (container,) = find(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
+    def flags(documents, kind="Deployment"):
+        (container,) = find(documents, kind)["spec"]["template"]["spec"]["containers"]
         flags = {}
         for flag, value in (argument.split("=", 1) for argument in container["args"]):
             flags.setdefault(flag, []).append(value)
@@ -195,6 +279,17 @@ class Rendered(unittest.TestCase):
                 self.assertEqual(container["securityContext"], {
                     "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
                 self.assertIn("memory", container["resources"]["limits"])
+
+    def test_agentd_is_root_without_a_capability_and_takes_what_a_node_wants_besides(self):
+        for values, changed in (("least", {"runAsGroup": 65532}),
+                                ("everything", {"runAsGroup": 2000, "runAsUser": 2000, "seLinuxOptions": {"type": "spc_t"}})):
+            spec = find(rendered("--values", CHART / f"ci/{values}.yaml"), "DaemonSet")["spec"]["template"]["spec"]
+            self.assertEqual(spec["securityContext"], {"seccompProfile": {"type": "RuntimeDefault"}})
+            self.assertEqual(spec["containers"][0]["securityContext"], {
+                "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+                "runAsUser": 0, **changed})
+            self.assertFalse({"hostNetwork", "hostPID", "hostIPC"} & spec.keys())
+            self.assertIn("memory", spec["containers"][0]["resources"]["limits"])
 
     def test_refuses_what_cannot_work_and_says_why(self):
         for cases, more in ((REFUSED, []), (REFUSED_WHERE_SERVED, ["--api-versions", SERVED])):
@@ -234,10 +329,10 @@ class Installed(unittest.TestCase):
         folder = cls.enterClassContext(world.temporary_folder("chart"))
         cls.cluster = cls.enterClassContext(ControlPlane(folder / "cluster", controllers=True))
         cls.kubeconfig = cls.cluster.kubeconfig()
-        for name in ("sandfleet", "team-a", "team-b"):
+        for name, level in (("sandfleet", "privileged"), ("team-a", "restricted"), ("team-b", "restricted")):
             made = cls.cluster.ask("POST", "/api/v1/namespaces", {
                 "apiVersion": "v1", "kind": "Namespace",
-                "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+                "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": level}}})
             assert made.status == 201, made
         cls.dry_run = cls.helm("install", "--dry-run=server", "--values", CHART / "ci/least.yaml")
         cls.install = cls.helm("install", "--values", CHART / "ci/least.yaml", "--set", "rbac.readSecretsIn={team-a}")
@@ -255,9 +350,22 @@ class Installed(unittest.TestCase):
         self.assertEqual(self.install[0], 0, self.install[1])
         self.assertIn("helm -n sandfleet test sandfleet", self.install[1])
         self.assertNotIn("Warning", self.install[1])
-        deployment = "/apis/apps/v1/namespaces/sandfleet/deployments/sandfleet-controller"
-        # Only admission stands between a pod and a node: under `restricted`, pods come to be.
+        self.wait_for_pods("sandfleet", "sandfleet-controller")
+        daemons = self.get("/apis/apps/v1/namespaces/sandfleet/daemonsets/sandfleet-agentd")
+        self.assertEqual(daemons.status, 200)
+
+    def wait_for_pods(self, space, name):
+        """Only admission stands between a pod and a node here: pods that it takes come to be."""
+        deployment = f"/apis/apps/v1/namespaces/{space}/deployments/{name}"
         world.wait_until("pods", lambda: self.get(deployment).body["status"].get("unavailableReplicas") == 2)
+
+    def test_a_namespace_that_refuses_folders_of_nodes_is_told_before_anything_is_made(self):
+        release = ["--values", CHART / "ci/least.yaml", "--set", "crds.install=false", "--namespace", "team-a"]
+        code, output, complaints = helm("install", "third", CHART, *release, kubeconfig=self.kubeconfig)
+        self.assertEqual(code, 1, output)
+        self.assertIn("namespace team-a enforces the Pod Security level restricted", complaints)
+        self.assertIn("or set agentd.enabled=false", complaints)
+        self.assertEqual(self.get("/apis/apps/v1/namespaces/team-a/deployments").body["items"], [])
 
     def test_the_servers_flow_control_knows_the_controller(self):
         account = ("system:serviceaccounts", "system:serviceaccounts:sandfleet", "system:authenticated")
@@ -270,10 +378,12 @@ class Installed(unittest.TestCase):
         world.wait_until("requests under the controller's own flow schema", counted)
 
     def test_upgrade_brings_a_provider_and_uninstall_leaves_what_has_sandboxes(self):
-        release = ["--values", CHART / "ci/least.yaml", "--set", "fullnameOverride=second", "--namespace", "team-b"]
+        release = ["--values", CHART / "ci/least.yaml", "--set", "fullnameOverride=second,agentd.enabled=false",
+                   "--namespace", "team-b"]
         code, output, complaints = helm("install", "second", CHART, *release, "--set", "crds.install=false",
                                         kubeconfig=self.kubeconfig)
         self.assertEqual(code, 0, output + complaints)
+        self.wait_for_pods("team-b", "second-controller")  # Under `restricted`.
         url = ["--set", "provider.api.url=http://10.0.0.1:3000", "--set", "provider.data.url=http://10.0.0.1:3001"]
         code, output, complaints = helm("upgrade", "second", CHART, *release, *url, "--set", "crds.install=false", "--set",
                                         "provider.create=true,provider.name=second", kubeconfig=self.kubeconfig)
@@ -297,6 +407,8 @@ class Installed(unittest.TestCase):
         self.assertNotIn("attach", json.loads(older("get values", "--all", "--output", "json")), "these are not of before")
         service = self.get("/api/v1/namespaces/team-b/services/older-sandfleet-attach")
         self.assertEqual(service.body["spec"]["type"], "ClusterIP")
+        daemons = self.get("/apis/apps/v1/namespaces/team-b/daemonsets")
+        self.assertEqual(daemons.body["items"], [], "this namespace lets none come to be")
         older("uninstall")
 
     def test_nobody_may_do_more_than_was_reviewed(self):
@@ -309,8 +421,8 @@ class Installed(unittest.TestCase):
         world.wait_until("rights to be gathered", lambda: any(
             "sandboxes" in rule["resources"] for rule in self.rules("admin", "team-a")))
         found = ["What each may do beyond what everybody may: reviewed, and held against a real API server."]
-        account = "system:serviceaccount:sandfleet:sandfleet-controller"
-        for user, space in [(account, "sandfleet"), (account, "team-a"), (account, "team-b"),
+        account, agentd = (f"system:serviceaccount:sandfleet:sandfleet-{each}" for each in ("controller", "agentd"))
+        for user, space in [(account, "sandfleet"), (account, "team-a"), (account, "team-b"), (agentd, "sandfleet"), (agentd, "team-a"),
                             ("system:serviceaccount:sandfleet:default", "sandfleet")]:
             found += ["", f"{user} in {space}", *self.lines(self.rules(user, space))]
         ours = [rule for rule in self.all_rules("nobody", "sandfleet") if rule not in self.all_rules("nobody", "team-b")]
