@@ -23,6 +23,7 @@ SKIPPED = 77  # What ctest takes for "skipped" (SKIP_RETURN_CODE).
 OUTPUT_BYTES_MAX = 64 * 1024
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
+ENDINGS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 def programs_folder():
@@ -54,7 +55,18 @@ def temporary_folder(name):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _before_exec(dies_by, descriptors):
+@contextlib.contextmanager
+def _endings_held():
+    """Signals that unwind wait until the block is over; yields the mask of before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _before_exec(dies_by, descriptors, mask):
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if dies_by is not None:
         LIBC.prctl(PR_SET_PDEATHSIG, dies_by)
     if descriptors:
@@ -102,20 +114,22 @@ class Program:
         self.name, self.log, self.ready_file = name, pathlib.Path(log), ready_file
         if ready_file is not None:
             pathlib.Path(ready_file).unlink(missing_ok=True)
-        with open(self.log, "ab") as output:
-            program = user.command(name) if user else [(folder or programs_folder()) / name]
-            self.process = subprocess.Popen(
-                [*map(str, program), *map(str, arguments)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                env={**os.environ, **(env or {})}, start_new_session=True,
-                preexec_fn=lambda: _before_exec(None if outlives_us else dies_by, descriptors))
-        self.pid = self.process.pid
-        if ready_file is not None:
-            try:
+        self.process = None
+        try:
+            with open(self.log, "ab") as output, _endings_held() as mask:
+                program = user.command(name) if user else [(folder or programs_folder()) / name]
+                self.process = subprocess.Popen(
+                    [*map(str, program), *map(str, arguments)],
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                    env={**os.environ, **(env or {})}, start_new_session=True,
+                    preexec_fn=lambda: _before_exec(None if outlives_us else dies_by, descriptors, mask))
+            self.pid = self.process.pid
+            if ready_file is not None:
                 wait_until(lambda: f"{name} ready\n{self.output()}", self._ready, deadline_s)
-            except BaseException:  # Ctrl-C too: nobody else knows of this process yet.
+        except BaseException:  # Ctrl-C too: nobody else knows of this process yet.
+            if self.process is not None:
                 self.kill()
-                raise
+            raise
 
     def _ready(self):
         if self.process.poll() is not None:
@@ -178,7 +192,12 @@ class Provider:
         if user:
             user.own(self.folder)
             user.own(self.key_file)
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # Ctrl-C too: nobody else knows of this provider yet.
+            if self.program is not None:
+                self.program.kill()
+            raise
 
     def start(self):
         """Also after a crash: on the same ports, as its clients know it."""
@@ -474,3 +493,9 @@ def end_on_signals():
         raise KeyboardInterrupt(signal.Signals(number).name)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, unwind)
+
+
+def ignore_signals():
+    """For a clean-up that must not be cut short."""
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
