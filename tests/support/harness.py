@@ -24,8 +24,9 @@ PATIENCE_S = 60
 class Agentd:
     """sandfleet-agentd beside a controller on a folder of manifests; without one, its arguments say where it looks."""
 
-    def __init__(self, folder, controller, *arguments, descriptors=None):
-        self.folder, self.descriptors = pathlib.Path(folder), descriptors
+    def __init__(self, folder, controller, *arguments, descriptors=None, outlives_us=False):
+        self.folder, self.descriptors, self.outlives_us = pathlib.Path(folder), descriptors, outlives_us
+        self.program = None
         self.folder.mkdir(parents=True, exist_ok=True)
         self.socket, self.controller = self.folder / "run" / "agentd.sock", controller
         self.arguments = ["--state", controller.state, *arguments] if controller else arguments
@@ -33,7 +34,8 @@ class Agentd:
     def start(self):
         ready = self.folder / "ready"
         self.program = Program("sandfleet-agentd", "--socket", self.socket, "--ready-file", ready, "--log-level", "debug",
-                               *self.arguments, log=self.folder / "agentd.log", ready_file=ready, descriptors=self.descriptors)
+                               *self.arguments, log=self.folder / "agentd.log", ready_file=ready, descriptors=self.descriptors,
+                               outlives_us=self.outlives_us)
         self.url = json.loads(ready.read_text())["url"]
         return self
 
