@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/held_signals.h"
 #include "libs/base/crypto.h"
+#include "libs/base/signals.h"
 #include "libs/wire/client/pump.h"
 
 namespace cli {
@@ -195,7 +196,7 @@ void Execution::hear_signal(int number) {
 }
 
 void Execution::pass_on(int number) {
-  ask(wire::SignalArgs{.handle = handle_, .signal = signal_name(number)}, {.mutating = true});
+  ask(wire::SignalArgs{.handle = handle_, .signal = base::signal_name(number)}, {.mutating = true});
 }
 
 void Execution::terminate() { ask(wire::TerminateArgs{.handle = handle_}, {.mutating = true}); }

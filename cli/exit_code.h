@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "libs/wire/frames/message.h"
 #include "libs/wire/frames/process_operations.h"
 
@@ -20,9 +17,5 @@ inline constexpr int kWayLost = 255;    // What becomes of the command is not kn
 int exit_code_of(const wire::ProcessState& state);
 // Of one that did not begin.
 int exit_code_of(const wire::Failure& refusal);
-
-// "SIGTERM" is 15, "SIG34" one without a name; 0: there is none of that name.
-int signal_number(std::string_view name);
-std::string signal_name(int number);
 
 }  // namespace cli

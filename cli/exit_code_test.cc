@@ -43,13 +43,5 @@ TEST(ExitCode, OfWhatDidNotBeginTellsWhy) {
   EXPECT_EQ(exit_code_of(wire::failure(Code::kOutcomeUnknown, "")), kWayLost);
 }
 
-TEST(ExitCode, SignalsAreKnownByName) {
-  EXPECT_EQ(signal_number("SIGHUP"), 1);
-  EXPECT_EQ(signal_number("SIG34"), 34);
-  EXPECT_EQ(signal_name(15), "SIGTERM");
-  for (const char* unknown : {"", "HUP", "SIG", "SIGNOTHING", "1"})
-    EXPECT_EQ(signal_number(unknown), 0) << unknown;
-}
-
 }  // namespace
 }  // namespace cli

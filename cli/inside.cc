@@ -6,6 +6,7 @@
 #include "cli/exit_code.h"
 #include "cli/processes.h"
 #include "cli/way.h"
+#include "libs/base/signals.h"
 
 namespace cli {
 namespace {
@@ -36,7 +37,7 @@ Result<base::Done> judge_signal(const Options& options) {
   if (options.tree && options.signal.empty())
     return base::error(ErrorCode::kInvalid,
                        "--tree is for --signal; without it all of the tree is ended");
-  if (!options.signal.empty() && signal_number(options.signal) == 0)
+  if (!options.signal.empty() && !base::signal_number(options.signal))
     return base::error(ErrorCode::kInvalid, "--signal ", options.signal,
                        ": there is no such signal; write it as SIGHUP");
   return base::Done{};

@@ -6,6 +6,7 @@
 
 #include "executor/sessions/process_words.h"
 #include "executor/sessions/serving.h"
+#include "libs/base/signals.h"
 #include "libs/wire/frames/process_operations.h"
 
 namespace executor {
@@ -195,7 +196,7 @@ Reach reach_of(wire::SignalArgs::To to) {
 
 aio::Task<> run(Site site, wire::SignalArgs args) {
   Call& call = *site.call;
-  const auto number = signal_number(args.signal);
+  const auto number = base::signal_number(args.signal);
   if (!number) co_return call.fail(no_such_signal(args.signal));
   const auto process = co_await site.processes.find_begun(site.caller, args.handle);
   if (!process) co_return call.fail(failure_of(process.error()));

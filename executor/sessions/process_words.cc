@@ -1,10 +1,11 @@
 #include "executor/sessions/process_words.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include <filesystem>
 #include <utility>
+
+#include "libs/base/signals.h"
 
 namespace executor {
 namespace {
@@ -70,17 +71,6 @@ OutputMode mode_of(const wire::OutputMode& mode) {
 
 }  // namespace
 
-std::string signal_name(int number) {
-  const char* known = ::sigabbrev_np(number);
-  return "SIG" + (known ? std::string(known) : std::to_string(number));
-}
-
-std::optional<int> signal_number(std::string_view name) {
-  for (int number = 1; number < NSIG; ++number)
-    if (signal_name(number) == name) return number;
-  return std::nullopt;
-}
-
 wire::Failure no_such_signal(const std::string& name) {
   return wire::failure(FailureCode::kInvalid, "there is no signal " + name + " here");
 }
@@ -104,7 +94,7 @@ wire::ProcessState state_of(const SubprocessState& state) {
   if (state.terminal)
     told.terminal = wire::TerminalSize{state.terminal->rows, state.terminal->columns};
   if (state.exit && state.exit->code) told.exit_code = *state.exit->code;
-  if (state.exit && state.exit->signal) told.signal = signal_name(*state.exit->signal);
+  if (state.exit && state.exit->signal) told.signal = base::signal_name(*state.exit->signal);
   return told;
 }
 

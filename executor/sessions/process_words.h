@@ -1,8 +1,6 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "executor/subprocess/failure.h"
 #include "executor/subprocess/request.h"
@@ -13,8 +11,6 @@
 // What the session protocol calls what executor/subprocess knows.
 namespace executor {
 
-std::string signal_name(int number);  // "SIGTERM"; "SIG34" where it has no name.
-std::optional<int> signal_number(std::string_view name);  // Nothing when there is no such signal.
 wire::Failure no_such_signal(const std::string& name);
 
 wire::Failure failure_of(const ProcessFailure& failure);

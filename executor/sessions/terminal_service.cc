@@ -4,6 +4,7 @@
 
 #include "executor/sessions/process_words.h"
 #include "executor/sessions/serving.h"
+#include "libs/base/signals.h"
 #include "libs/wire/frames/terminal_operations.h"
 
 namespace executor {
@@ -43,7 +44,7 @@ aio::Task<> run(Site site, wire::ForegroundArgs args) {
 }
 
 aio::Task<> run(Site site, wire::SignalForegroundArgs args) {
-  const auto number = signal_number(args.signal);
+  const auto number = base::signal_number(args.signal);
   if (!number) co_return site.call->fail(no_such_signal(args.signal));
   const auto process = co_await site.processes.find_begun(site.caller, args.handle);
   if (!process) co_return site.call->fail(failure_of(process.error()));
