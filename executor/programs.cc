@@ -25,6 +25,7 @@
 #include "libs/base/log.h"
 #include "libs/base/reading.h"
 #include "libs/wire/proof.h"
+#include "libs/wire/session/endpoint.h"
 
 namespace executor {
 namespace {
@@ -172,8 +173,8 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
   tasks.spawn(admin.watch_the_clock());
   tasks.spawn(sessions.tend());
   const auto handler = [&](std::shared_ptr<aio::HttpExchange> exchange) {
-    return exchange->head().path() == kSessionPath ? sessions.serve(std::move(exchange))
-                                                   : admin.serve(std::move(exchange));
+    return exchange->head().path() == wire::kSessionPath ? sessions.serve(std::move(exchange))
+                                                         : admin.serve(std::move(exchange));
   };
   const auto served = [&] {
     memo.keep(memo.content());

@@ -8,6 +8,7 @@
 #include "libs/aio/tls/tls.h"
 #include "libs/base/certificate.h"
 #include "libs/base/crypto.h"
+#include "libs/wire/session/endpoint.h"
 
 namespace agentd {
 namespace {
@@ -372,7 +373,7 @@ TEST(Carriers, DoNotGetInWhereTheirTokenIsNotKnown) {
 aio::Task<> pretend(std::shared_ptr<aio::HttpExchange> exchange) {
   auto socket = co_await aio::WebSocket::accept(
       std::move(exchange),
-      {.subprotocol = "sandfleet.1", .message_bytes_max = wire::kFrameBytesMax});
+      {.subprotocol = wire::kSessionSubprotocol, .message_bytes_max = wire::kFrameBytesMax});
   if (!socket) co_return;
   static_cast<void>(co_await (*socket)->read());
   const wire::Challenge challenge{std::string(32, '0'), std::string(64, '0')};

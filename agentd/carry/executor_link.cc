@@ -3,12 +3,11 @@
 #include <utility>
 
 #include "libs/wire/proof.h"
+#include "libs/wire/session/endpoint.h"
 
 namespace agentd {
 namespace {
 
-constexpr char kSessionPath[] = "/v1/session";
-constexpr char kSubprotocol[] = "sandfleet.1";
 constexpr base::Milliseconds kConnectWithin{5'000};
 constexpr base::Milliseconds kUpgradeWithin{10'000};
 constexpr base::Milliseconds kProofWithin{10'000};
@@ -28,8 +27,8 @@ aio::Task<ExecutorLink::Opened> ExecutorLink::open(aio::Executor executor, const
   auto stream = co_await dialler.dial(*place, kConnectWithin);
   if (!stream) co_return Ending(Unreachable{stream.error().message});
   auto socket = co_await aio::WebSocket::open(*std::move(stream), place->authority(),
-                                              place->path + kSessionPath, way.headers,
-                                              {.subprotocol = kSubprotocol,
+                                              place->path + wire::kSessionPath, way.headers,
+                                              {.subprotocol = wire::kSessionSubprotocol,
                                                .message_bytes_max = wire::kFrameBytesMax,
                                                .handshake_within = kUpgradeWithin});
   if (!socket) co_return Ending(Unreachable{socket.error().message});

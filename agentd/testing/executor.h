@@ -13,6 +13,7 @@
 #include "libs/aio/loop.h"
 #include "libs/aio/websocket.h"
 #include "libs/base/clock.h"
+#include "libs/wire/session/endpoint.h"
 #include "libs/wire/session/session_host.h"
 
 namespace agentd::testing {
@@ -97,7 +98,7 @@ class Executor {
   aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange) {
     auto socket = co_await aio::WebSocket::accept(
         std::move(exchange),
-        {.subprotocol = "sandfleet.1", .message_bytes_max = wire::kFrameBytesMax});
+        {.subprotocol = wire::kSessionSubprotocol, .message_bytes_max = wire::kFrameBytesMax});
     if (!socket) co_return;
     const auto id = host.link_up(now());
     if (!id) co_return;

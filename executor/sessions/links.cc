@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "libs/base/log.h"
+#include "libs/wire/session/endpoint.h"
 
 namespace executor {
 
@@ -15,7 +16,7 @@ Links::Links(aio::Executor executor, wire::HostSettings settings, const wire::Id
       said_(std::move(executor)) {}
 
 aio::Task<> Links::serve(std::shared_ptr<aio::HttpExchange> exchange) {
-  aio::WebSocketOptions options{.subprotocol = kSessionSubprotocol,
+  aio::WebSocketOptions options{.subprotocol = wire::kSessionSubprotocol,
                                 .message_bytes_max = wire::kFrameBytesMax};
   const std::string peer = exchange->peer();
   auto socket = co_await aio::WebSocket::accept(std::move(exchange), std::move(options));

@@ -14,9 +14,6 @@
 
 namespace executor {
 
-inline constexpr char kSessionPath[] = "/v1/session";
-inline constexpr char kSessionSubprotocol[] = "sandfleet.1";
-
 // Carries sessions (docs/protocol.md) over WebSockets: a connection's frames to the host of all
 // sessions, and what that has to say back, as fast as the connection takes it. One loop's state.
 //   connection -> frames -> SessionHost -> `serve`, who answers in the session and calls wake()
@@ -30,8 +27,9 @@ class Links {
   Links(const Links&) = delete;
   Links& operator=(const Links&) = delete;
 
-  aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange);  // A request for kSessionPath.
-  aio::Task<> tend();                                              // To be run beside.
+  aio::Task<> serve(
+      std::shared_ptr<aio::HttpExchange> exchange);  // A request for wire::kSessionPath.
+  aio::Task<> tend();                                // To be run beside.
 
   // What the controller says (executor/admin/).
   void quiesce();

@@ -5,6 +5,7 @@
 #include "executor/sessions/testing/client.h"
 #include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
+#include "libs/wire/session/endpoint.h"
 
 namespace executor {
 namespace {
@@ -85,8 +86,8 @@ TEST(Links, AreClosedForAPauseAndTellWhatEnds) { tell(quiesce); }
 
 aio::Task<> talk_nonsense(Site& site) {
   const auto socket = co_await aio::WebSocket::open(
-      co_await dial(site.port), "localhost", kSessionPath, {},
-      {.subprotocol = kSessionSubprotocol, .message_bytes_max = wire::kFrameBytesMax});
+      co_await dial(site.port), "localhost", wire::kSessionPath, {},
+      {.subprotocol = wire::kSessionSubprotocol, .message_bytes_max = wire::kFrameBytesMax});
   EXPECT_TRUE(co_await (*socket)->write("this is no frame"));
   const auto last = co_await aio::within((*socket)->read(), kPatience);
   EXPECT_TRUE(last && *last);

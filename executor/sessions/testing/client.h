@@ -18,6 +18,7 @@
 #include "libs/wire/admin.h"
 #include "libs/wire/proof.h"
 #include "libs/wire/session/client_session.h"
+#include "libs/wire/session/endpoint.h"
 
 namespace executor::testing {
 
@@ -93,8 +94,8 @@ struct Client {
   // A connection; done when that is.
   static aio::Task<> carry(Client& client) {
     auto socket = co_await aio::WebSocket::open(
-        co_await aio::testing::dial(client.port), "localhost", kSessionPath, {},
-        {.subprotocol = kSessionSubprotocol, .message_bytes_max = wire::kFrameBytesMax});
+        co_await aio::testing::dial(client.port), "localhost", wire::kSessionPath, {},
+        {.subprotocol = wire::kSessionSubprotocol, .message_bytes_max = wire::kFrameBytesMax});
     EXPECT_TRUE(socket);
     if (!socket) co_return;
     client.session.dial(attach_token(client.ceiling), wire::new_nonce(), base::SystemClock().now());
