@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/base/back_off.h"
 #include "libs/base/strings.h"
 
 namespace agentd {
@@ -10,10 +11,15 @@ namespace {
 using wire::CloseReason;
 using namespace std::chrono_literals;
 
-constexpr base::Milliseconds kFirstDelay = 250ms, kLastDelay = 10s;
+constexpr base::BackOff kBackOff{250ms, 10s};
 constexpr base::Milliseconds kLookAgain = 10s;  // At a sandbox that may be about to pause.
 constexpr base::Milliseconds kAskLater = 5s;    // What a harness is told that is sent away.
 constexpr int kDeniedMax = 2;                   // Ways in a row that an executor does not take.
+
+// Before the next attempt.
+base::Milliseconds back_off(const Situation& now) {
+  return kBackOff.after(now.failures + 1, now.jitter);
+}
 
 std::string name_of(const Situation& situation) {
   return situation.sandbox.space + "/" + situation.sandbox.name;
@@ -36,7 +42,7 @@ Step try_again(const Situation& now, bool with_the_same_way, const std::string& 
   if (now.alone >= now.patience)
     return leave(CloseReason::kBusy, "Sandbox " + name_of(now) + ": " + trouble,
                  retry_after.value_or(kAskLater));
-  const auto after = std::max(retry_after.value_or(0ms), back_off(now.failures, now.jitter));
+  const auto after = std::max(retry_after.value_or(0ms), back_off(now));
   if (with_the_same_way && now.way_holds) return Dial{after};
   return Ask{after};
 }
@@ -92,11 +98,11 @@ Step after(const wire::Close& close, const Situation& now) {
       return leave(close.reason, close.message);
     case CloseReason::kExpired:
     case CloseReason::kLost:
-      return Ask{now.failures > 0 ? back_off(now.failures, now.jitter) : 0ms};
+      return Ask{now.failures > 0 ? back_off(now) : 0ms};
     case CloseReason::kDenied:
       if (now.asked_now && now.failures >= kDeniedMax)
         return leave(CloseReason::kDenied, "the executor: " + close.message);
-      return Ask{now.asked_now ? back_off(now.failures, now.jitter) : 0ms};
+      return Ask{now.asked_now ? back_off(now) : 0ms};
     case CloseReason::kBusy:
       return try_again(now, true, "its executor is busy: " + close.message, retry_after);
     case CloseReason::kShutdown:
@@ -124,12 +130,6 @@ Step after(const Broken& ended, const Situation& now) {
 
 Step next_step(const Ending& ending, const Situation& situation) {
   return std::visit([&](const auto& one) { return after(one, situation); }, ending);
-}
-
-base::Milliseconds back_off(int failures, double jitter) {
-  const auto whole = std::min(kFirstDelay * (1 << std::min(failures, 10)), kLastDelay);
-  return whole - base::Milliseconds(
-                     static_cast<std::int64_t>(jitter * static_cast<double>(whole.count()) / 2));
 }
 
 }  // namespace agentd

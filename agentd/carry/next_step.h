@@ -61,8 +61,4 @@ using Step = std::variant<Dial, Ask, Rest, Leave>;
 // Pure.
 Step next_step(const Ending& ending, const Situation& situation);
 
-// Between attempts: 250 ms, doubled with each failure up to 10 s, of which `jitter` takes up to
-// half: what broke for many at once is not met by all of them at once.
-base::Milliseconds back_off(int failures, double jitter);
-
 }  // namespace agentd

@@ -106,6 +106,14 @@ const Case kCases[] = {
     {"not ready at first", NoWay{Refusal::kNotReady, "starts"}, at_first(), {Ask{250ms}}},
     {"not ready for longer", NoWay{Refusal::kNotReady, "starts"}, failed(at_first(), 3), {Ask{2s}}},
     {"told when to ask again", NoWay{Refusal::kRateLimited, "too fast", 7s}, at_first(), {Ask{7s}}},
+    {"not ready for very long: no later than that",
+     NoWay{Refusal::kNotReady, "starts"},
+     failed(at_first(), 1'000'000),
+     {Ask{10s}}},
+    {"part of the delay is left to chance",
+     NoWay{Refusal::kNotReady, "starts"},
+     with(at_first(), [](auto& now) { now.jitter = 1; }),
+     {Ask{125ms}}},
     {"not for ever", NoWay{Refusal::kNotReady, "it starts"}, out_of_patience(at_first()),
      leave(CloseReason::kBusy, "team-a/box: it starts", 5'000)},
     {"silence is no refusal: the way that holds is taken",
@@ -202,15 +210,6 @@ TEST_P(NextStep, FollowsFromHowItEnded) {
     left->close.message.clear();
   }
   EXPECT_EQ(step, GetParam().wanted.step);
-}
-
-TEST(BackOff, DoublesUpToAnEndAndLeavesHalfToChance) {
-  EXPECT_EQ(back_off(0, 0), 250ms);
-  EXPECT_EQ(back_off(0, 1), 125ms);
-  EXPECT_EQ(back_off(4, 0), 4s);
-  EXPECT_EQ(back_off(6, 0), 10s);
-  EXPECT_EQ(back_off(1'000'000, 0), 10s);
-  EXPECT_EQ(back_off(1'000'000, 1), 5s);
 }
 
 TEST(NextSteps, CutLongWordsToWhatFits) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/base/back_off.h"
 #include "libs/kube/watch.h"
 
 namespace kube {
@@ -9,15 +10,6 @@ namespace kube {
 using base::Milliseconds;
 
 namespace {
-
-// Doubles with every failure up to the bound; `chance` takes up to half of it away.
-Milliseconds backoff(int failures, const CourseSettings& settings, double chance) {
-  Milliseconds delay = settings.backoff_min;
-  for (int each = 1; each < failures && delay < settings.backoff_max; ++each) delay *= 2;
-  delay = std::min(delay, settings.backoff_max);
-  return Milliseconds(
-      static_cast<std::int64_t>(static_cast<double>(delay.count()) * (1 - chance / 2)));
-}
 
 bool may_pass(const Refusal& refusal) {
   return refusal.code == base::ErrorCode::kUnavailable ||
@@ -86,7 +78,8 @@ class Turn {
   }
   Move fail(Leg leg, const std::optional<Refusal>& refusal = std::nullopt) {
     ++course_.failures;
-    Milliseconds delay = backoff(course_.failures, settings_, chance_);
+    const base::BackOff back_off{settings_.backoff_min, settings_.backoff_max};
+    Milliseconds delay = back_off.after(course_.failures, chance_);
     if (refusal && refusal->retry_after) delay = std::max(delay, *refusal->retry_after);
     return {course_, std::move(leg), delay};
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "libs/base/back_off.h"
+
 namespace kube {
 namespace {
 
@@ -116,10 +118,9 @@ void Queue::done(const api::Key& key, const Requeue& requeue) {
   in_work_.erase(key);
   taken_after_.erase(key);
   if (requeue.failed) {
-    const int failures = std::min(failures_[key]++, 30);
+    const base::BackOff back_off{options_.backoff_min, options_.backoff_max};
     ++retries_;
-    delay(key, clock_.now() + std::min(options_.backoff_max,
-                                       options_.backoff_min * (std::int64_t{1} << failures)));
+    delay(key, clock_.now() + back_off.after(++failures_[key]));
   } else {
     failures_.erase(key);
     if (requeue.after && *requeue.after > base::Milliseconds(0)) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "libs/base/back_off.h"
+
 namespace wire {
 namespace {
 
@@ -19,11 +21,7 @@ base::Milliseconds as_asked(const Close& close, base::Milliseconds otherwise) {
 }  // namespace
 
 base::Milliseconds redial_after(const Redialling& so_far) {
-  constexpr int kDoublingsMax = 6;  // Beyond kRedialMost.
-  const auto whole =
-      std::min(kRedialFirst * (1 << std::clamp(so_far.tries, 0, kDoublingsMax)), kRedialMost);
-  const auto half = static_cast<double>(whole.count()) / 2;
-  return base::Milliseconds(static_cast<std::int64_t>(half + half * so_far.chance));
+  return base::BackOff{kRedialFirst, kRedialMost}.after(so_far.tries + 1, so_far.chance);
 }
 
 AfterLink after_close(const Close& close, const Redialling& so_far) {

@@ -17,7 +17,7 @@ struct Redialling {
   int tries = 0;          // In a row, since a link held.
   bool welcomed = false;  // Once.
   bool denied = false;    // The last link was, too.
-  double chance = 0;      // In [0, 1): who was cut off together need not come back together.
+  double chance = 0;      // 0 to 1: who was cut off together need not come back together.
 };
 
 struct Redial {
@@ -30,7 +30,7 @@ struct GiveUp {
 };
 using AfterLink = std::variant<Redial, GiveUp>;
 
-// Each try waits twice as long as the one before, and between half of that and all of it.
+// Each try waits twice as long as the one before, less up to half by chance.
 base::Milliseconds redial_after(const Redialling& so_far);
 AfterLink after_close(const Close& close, const Redialling& so_far);
 

@@ -19,13 +19,13 @@ void PrintTo(const RedialCase& one, std::ostream* out) { *out << one.name; }
 const Redialling kFirst{}, kThird{.tries = 2}, kDenied{.denied = true}, kInside{.welcomed = true};
 
 const RedialCase kCases[] = {
-    {"expired", {Reason::kExpired}, kFirst, Redial{Milliseconds(25)}},
-    {"shutdown", {Reason::kShutdown}, kThird, Redial{Milliseconds(100)}},
-    {"lost", {Reason::kLost}, kFirst, Redial{Milliseconds(25)}},
-    {"silent", {Reason::kSilent}, kFirst, Redial{Milliseconds(25)}},
-    {"impostor", {Reason::kImpostor}, kFirst, Redial{Milliseconds(25)}},
-    {"a later version's", {Reason::kOther}, kFirst, Redial{Milliseconds(25)}},
-    {"busy", {Reason::kBusy}, kFirst, Redial{Milliseconds(25)}},
+    {"expired", {Reason::kExpired}, kFirst, Redial{Milliseconds(50)}},
+    {"shutdown", {Reason::kShutdown}, kThird, Redial{Milliseconds(200)}},
+    {"lost", {Reason::kLost}, kFirst, Redial{Milliseconds(50)}},
+    {"silent", {Reason::kSilent}, kFirst, Redial{Milliseconds(50)}},
+    {"impostor", {Reason::kImpostor}, kFirst, Redial{Milliseconds(50)}},
+    {"a later version's", {Reason::kOther}, kFirst, Redial{Milliseconds(50)}},
+    {"busy", {Reason::kBusy}, kFirst, Redial{Milliseconds(50)}},
     {"busy, asked for", {Reason::kBusy, "", 700}, kFirst, Redial{Milliseconds(700)}},
     {"busy, for too little", {Reason::kBusy, "", 0}, kFirst, Redial{kRedialFirst}},
     {"busy, for too long", {Reason::kBusy, "", 3'600'000}, kFirst, Redial{kBusyMost}},
@@ -35,7 +35,7 @@ const RedialCase kCases[] = {
      {Reason::kQuiesce, "it is paused"},
      kFirst,
      GiveUp{{FailureCode::kUnavailable, "it is paused"}}},
-    {"denied once", {Reason::kDenied, "no"}, kFirst, Redial{Milliseconds(25)}},
+    {"denied once", {Reason::kDenied, "no"}, kFirst, Redial{Milliseconds(50)}},
     {"denied twice", {Reason::kDenied, "no"}, kDenied, GiveUp{{FailureCode::kDenied, "no"}}},
     {"replaced", {Reason::kReplaced, "other"}, kFirst, GiveUp{{FailureCode::kConflict, "other"}}},
     {"version", {Reason::kVersion, "2"}, kFirst, GiveUp{{FailureCode::kUnsupported, "2"}}},
@@ -53,11 +53,11 @@ TEST_P(AfterClose, IsAsTheProtocolSays) {
 INSTANTIATE_TEST_SUITE_P(Cases, AfterClose, testing::ValuesIn(kCases));
 
 TEST(RedialAfter, DoublesUpToABoundAndSpreads) {
-  EXPECT_EQ(redial_after({.tries = 0}), kRedialFirst / 2);
-  EXPECT_EQ(redial_after({.tries = 3}), kRedialFirst * 4);
-  EXPECT_EQ(redial_after({.tries = 1'000'000}), kRedialMost / 2);
-  EXPECT_LE(redial_after({.tries = 1'000'000, .chance = 0.999}), kRedialMost);
-  EXPECT_GT(redial_after({.tries = 3, .chance = 0.9}), redial_after({.tries = 3, .chance = 0.1}));
+  EXPECT_EQ(redial_after({.tries = 0}), kRedialFirst);
+  EXPECT_EQ(redial_after({.tries = 3}), kRedialFirst * 8);
+  EXPECT_EQ(redial_after({.tries = 1'000'000}), kRedialMost);
+  EXPECT_EQ(redial_after({.tries = 1'000'000, .chance = 1}), kRedialMost / 2);
+  EXPECT_LT(redial_after({.tries = 3, .chance = 0.9}), redial_after({.tries = 3, .chance = 0.1}));
 }
 
 }  // namespace
