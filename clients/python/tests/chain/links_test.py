@@ -66,7 +66,25 @@ async def test_an_agentd_that_is_killed_costs_nothing(chain, eventually):
             await asyncio.wait([working], timeout=0.3)
             before = box.welcome
             chain.agentd.program.kill()
-            await asyncio.to_thread(chain.agentd.start)
+            chain.agentd.start()  # It ends with the thread that starts it.
             await eventually("it is linked again", lambda before=before: box.welcome is not before)
         await working
         assert box.welcome.session == session and box.welcome.resumed
+
+
+async def test_a_command_goes_on_after_a_pause(chain, eventually):
+    def state():
+        return chain.controller.sandboxes()["box"]["status"].get("state")
+
+    async with Sandbox("default/box", socket=chain.socket) as box:
+        session = box.welcome.session
+        async with await box.spawn(["cat"], stdin=PIPE) as cat:
+            await asyncio.to_thread(chain.controller.cli, "pause", "box")
+            await eventually("it is paused", lambda: state() == "Paused")
+            waiting = asyncio.create_task(box.files.stat("."))
+            await asyncio.to_thread(chain.controller.cli, "resume", "box")
+            assert (await waiting).type == "directory"
+            await cat.stdin.write(b"after")
+            cat.stdin.close()
+            assert await cat.stdout.read() == b"after"
+        assert box.welcome.session == session and not box.quarantined
