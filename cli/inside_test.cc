@@ -243,6 +243,14 @@ TEST_F(Inside, DetachLeavesACommandToItself) {
   EXPECT_EQ(run({"exec", "-d", "--", "missing"}), kNoCommand);
 }
 
+TEST_F(Inside, KillIsDoneWhenWhatItEndedIsForgottenBeforeItAsks) {
+  const std::string handle(16, 'a');
+  server_.with([&](wire::SessionHost&) { processes_.add(handle, "fleeting"); });
+  EXPECT_EQ(run({"kill", handle}), 0);
+  EXPECT_EQ(told_.str(), "process/" + handle + " ended\n");
+  EXPECT_EQ(run({"kill", handle}), kNotFound);
+}
+
 TEST_F(Inside, PsAndKillKnowWhatOthersHaveBegun) {
   const std::string handle(16, 'a'), other(16, 'b');
   server_.with([&](wire::SessionHost&) {

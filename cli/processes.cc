@@ -61,6 +61,11 @@ int terminate(wire::Connection& connection, const std::string& handle, const Opt
                                     .until = wire::WaitUntil::kEmpty,
                                     .timeout_ms = options.timeout_seconds * 1000},
                      {}, {.moment = until.moment + base::Seconds(options.timeout_seconds)});
+  // A handle is forgotten when nothing is left of it: whose session it was in may have ended first.
+  if (!ended && ended.error().code == wire::FailureCode::kNotFound) {
+    terminal.out << "process/" << handle << " ended\n" << std::flush;
+    return kDone;
+  }
   if (!ended) return fail(to_error(ended.error()), terminal.err);
   if (!ended->reached) {
     terminal.err << "sandfleet: process/" << handle << ": some of it are left after "

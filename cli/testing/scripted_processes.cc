@@ -81,6 +81,7 @@ void ScriptedProcesses::terminate(wire::ServedSession& session, const wire::Requ
   if (found == processes_.end())
     return session.fail(request.id, wire::failure(wire::FailureCode::kNotFound, "no such handle"));
   if (!found->second.state.exited) die(found->second, "SIGTERM");
+  if (found->second.args.argv[0] == "fleeting") processes_.erase(found);
   session.reply(request.id, wire::to_json(wire::TerminateArgs::Ok{}));
 }
 

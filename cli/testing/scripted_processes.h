@@ -17,6 +17,7 @@ namespace cli {
 //   code N      exits with N
 //   hang        until a signal comes, of which it dies
 //   stubborn    minds only to be terminated
+//   fleeting    the same, and is forgotten as soon as it has been
 //   missing     cannot be started
 class ScriptedProcesses : public wire::Service {
  public:
