@@ -63,13 +63,14 @@ def ended(pod, phase):
     return kubectl("logs", pod), int(code)
 
 
-def harness(name, *command):
+def harness(name, *command, group=65532):
     """Its pod, of the example, made; its account is of its name."""
     pod = yaml_of_the_example()[-1].replace("[sandfleet, exec, default/hello, --, uname, -a]",
                                             json.dumps(["sandfleet", "exec", "default/hello", "--", *command]))
     # The program under test has sanitizers; one of them wants to trace.
     pod = pod.replace("      env:\n", '      env:\n        - {name: ASAN_OPTIONS, value: "detect_leaks=0"}\n')
     pod = pod.replace("name: harness\nspec:\n  serviceAccountName: harness\n", f"name: {name}\nspec:\n  serviceAccountName: {name}\n")
+    pod = pod.replace("supplementalGroups: [65532]", f"supplementalGroups: [{group}]")
     kubectl("apply", "-f", "-", given=pod.replace("registry.example.com/your/harness", chart.HARNESS))
 
 
@@ -78,11 +79,14 @@ def yaml_of_the_example():
 
 
 def work_through_agentd(provider, box):
-    """Pods on agentd's node: one whose account may attach, also while agentd is exchanged, and one whose account may not."""
+    """Pods on agentd's node: one whose account may attach, also while agentd is exchanged, one whose account may not, and one
+    whose group the socket does not let in."""
     account, right, _ = yaml_of_the_example()
     kubectl("apply", "-f", "-", given=f"{account}---\n{right}")
-    kubectl("create", "serviceaccount", "stranger")
+    for refused in ("stranger", "outsider"):
+        kubectl("create", "serviceaccount", refused)
     harness("stranger", "true")
+    harness("outsider", "true", group=65531)
     harness("harness", "sh", "-c", "mkfifo /tmp/gate; echo begun; cat /tmp/gate; echo done")
     wait_ready("pod/harness")
     world.wait_until(lambda: f"a command in the sandbox\n{story()}", lambda: kubectl("logs", "harness") == "begun\n", 90)
@@ -93,7 +97,9 @@ def work_through_agentd(provider, box):
     assert (said, code) == ("begun\nthrough\ndone\n", 0), f"{said}\n{story()}"
     said, code = ended("stranger", "Failed")
     assert code == 125 and "system:serviceaccount:default:stranger may not create sandboxes/attach" in said, said
-    kubectl("delete", "pod", "harness", "stranger", "--grace-period=1")
+    said, code = ended("outsider", "Failed")
+    assert code == 125 and "/run/sandfleet/agentd.sock: Permission denied" in said, said
+    kubectl("delete", "pod", "harness", "stranger", "outsider", "--grace-period=1")
 
 
 def story_of_a_release(folder, provider):
