@@ -131,6 +131,7 @@ base::Result<int> run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::hold_standard_descriptors();
   Options options;
   if (const auto exit_code = parse_options(argc, argv, options)) return *exit_code;
   base::log::configure(*base::log::parse_level(options.log_level),

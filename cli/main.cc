@@ -13,6 +13,7 @@
 #include "cli/inside.h"
 #include "cli/place.h"
 #include "cli/verbs.h"
+#include "libs/base/descriptors.h"
 #include "libs/net/curl_transport.h"
 
 // sandfleet VERB: read the flags, choose where the resources are, run the verb. By another name it
@@ -124,6 +125,7 @@ int unless_untold(int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::hold_standard_descriptors();
   cli::Options options;
   const std::string called = argc > 0 ? argv[0] : "";
   if (cli::completes(called)) {

@@ -32,6 +32,7 @@
 #include "controller/probe.h"
 #include "controller/serve.h"
 #include "controller/transports.h"
+#include "libs/base/descriptors.h"
 #include "libs/base/log.h"
 #include "libs/net/curl_transport.h"
 
@@ -150,6 +151,7 @@ base::Result<base::Done> ask(const std::string& url) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::hold_standard_descriptors();
   Options options;
   if (const auto exit_code = parse_options(argc, argv, options)) return *exit_code;
   keep_heaps_few();

@@ -1,5 +1,6 @@
 #include "executor/options.h"
 #include "executor/programs.h"
+#include "libs/base/descriptors.h"
 
 // sandfleet-executor is one static file with two lives inside a sandbox.
 //   --envd: init -> the daemon that speaks E2B's envd API (envd/), which users' SDKs talk to
@@ -7,4 +8,7 @@
 // Both have a parent that starts the serving child again when it dies (init/). A third life is for
 // measuring, outside of sandboxes:
 //   stand-in: both of the above for thousands of sandboxes in which nothing runs (stand_in/)
-int main(int argc, char** argv) { return executor::parse_and_run(argc, argv); }
+int main(int argc, char** argv) {
+  base::hold_standard_descriptors();
+  return executor::parse_and_run(argc, argv);
+}

@@ -211,6 +211,7 @@ base::Result<int> run(const Options& options) {
 }  // namespace local_e2b
 
 int main(int argc, char** argv) {
+  base::hold_standard_descriptors();
   if (const auto exit_code = local_e2b::run_box_builder(argc, argv)) return *exit_code;
   local_e2b::Options options;
   if (const auto exit_code = local_e2b::parse_options(argc, argv, options)) return *exit_code;

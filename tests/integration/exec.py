@@ -107,6 +107,19 @@ def test_exec_passes_on_every_byte_in_both_directions():
         assert told.stdout == b"rest", told
 
 
+def test_what_is_closed_here_is_nobody_elses():
+    with typed() as person:
+        for closing, told in ((">&-", (125, b"", "cannot write what it says: Bad file descriptor")),
+                              ("2>&-", (125, b"", "")), ("<&-", (5, b"out\n", "err"))):
+            line = f"""exec "$0" exec -i -- sh -c 'echo out; echo err >&2; cat; exit 5' {closing}"""
+            done = subprocess.run(["sh", "-c", line, world.programs_folder() / "sandfleet"], env=person.env, capture_output=True,
+                                  timeout=60)
+            code, out, err = told
+            assert done.returncode == code and err in done.stderr.decode(), (closing, done)
+            assert done.stdout == out or ">" in closing, (closing, done)
+        assert all(each["state"]["empty"] for each in person.listed()), "something was left"
+
+
 # As a build is: programs that come and go, and much to say on both outputs.
 BUILD = r"""
 set -e
