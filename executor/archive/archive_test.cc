@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-
 #include "executor/filesystem/testing/seam.h"
 #include "executor/filesystem/testing/tree.h"
 #include "libs/archives/testing/tree.h"
