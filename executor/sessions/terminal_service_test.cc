@@ -21,6 +21,7 @@ using wire::FailureCode;
 using wire::WaitUntil;
 
 constexpr std::string_view kPrompt = "ready> ";
+constexpr char kJob[] = "stty size; sh -c 'echo ready; exec sleep 1000'";
 
 // A shell in a terminal, and what its two ends are carried by.
 struct Shell {
@@ -82,8 +83,9 @@ aio::Task<> live(Site& site, std::string& shown) {
   co_await see(site, shell, std::string(kPrompt));
   co_await Client::ask(client, wire::ResizeTerminalArgs{shell.handle, {50, 200}},
                        {.mutating = true});
-  co_await enter(site, shell, "stty size; sleep 1000");
-  co_await see(site, shell, "50 200\r\n");
+  // It says when it takes signals: what a shell has just forked still has the shell's handlers.
+  co_await enter(site, shell, kJob);
+  co_await see(site, shell, "50 200\r\nready\r\n");
   const auto job = co_await until_waiting(site, shell, false);
   EXPECT_NE(job.process_group, shell.pid);
   const auto interrupted = co_await Client::ask(
@@ -103,7 +105,7 @@ aio::Task<> live(Site& site, std::string& shown) {
   EXPECT_EQ(site.left(), 0u);
 }
 
-const std::string kShown = std::string(kPrompt) + "stty size; sleep 1000\r\n50 200\r\n^C\r\n" +
+const std::string kShown = std::string(kPrompt) + kJob + "\r\n50 200\r\nready\r\n^C\r\n" +
                            std::string(kPrompt) + "exit 3\r\nexit\r\n";
 // What the kernel echoes of an interrupt depends on who has the terminal's mode then.
 std::string without_echo(std::string shown) {

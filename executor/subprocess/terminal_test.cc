@@ -145,6 +145,14 @@ TEST(Terminal, SeesThatAnEditorWaits) {
   tell_of({"vim", {"/usr/bin/vim", "-u", "NONE", "-i", "NONE", "text"}, "text"});
 }
 
+// Begins a job that sleeps, and says so when it takes signals: what a shell has just forked still
+// has the shell's handlers.
+aio::Task<pid_t> put_to_sleep(Typist& typist) {
+  typist.enter("sh -c 'echo asleep; exec sleep 1000'");
+  co_await typist.see("\r\nasleep\r\n");
+  co_return co_await typist.until_a_job();
+}
+
 aio::Task<> tells_who_waits(Site& site) {
   auto typist = co_await sit_down(site);
   if (!typist) co_return;
@@ -157,8 +165,7 @@ aio::Task<> tells_who_waits(Site& site) {
   typist->type("\x04");
   co_await typist->see(std::string(kPrompt));
 
-  typist->enter("sleep 1000");
-  const pid_t sleeper = co_await typist->until_a_job();
+  const pid_t sleeper = co_await put_to_sleep(*typist);
   EXPECT_NE(sleeper, reader);
   for (int look = 0; look < 5; ++look)
     EXPECT_EQ((co_await typist->foreground())->waiting, kNo) << "it waits for no input";
@@ -260,8 +267,7 @@ TEST(Terminal, SignalsTheForegroundWhateverItsMode) { tell_both(signals_whatever
 aio::Task<> stops_and_goes_on(Site& site) {
   auto typist = co_await sit_down(site);
   if (!typist) co_return;
-  typist->enter("sleep 1000");
-  const pid_t job = co_await typist->until_a_job();
+  const pid_t job = co_await put_to_sleep(*typist);
   const auto stopped = typist->process().signal_foreground(SIGTSTP);
   EXPECT_TRUE(stopped && *stopped == job);
   co_await typist->see("Stopped");
