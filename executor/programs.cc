@@ -166,6 +166,7 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
                                    .descriptors = descriptors.before},
                      .instance = admin.health().instance,
                      .attach_key = attach_key,
+                     .tools = (std::filesystem::path(options.runtime_folder) / "tools").string(),
                      .workspace = user.home},
                     admin.health().identity);
   admin.tell(sessions);

@@ -17,7 +17,7 @@ wire::HostSettings settings_of(const SessionsSite& site) {
           .attach_key = site.attach_key,
           .cwd = site.workspace,
           .workspace_root = site.workspace,
-          .features = {"files", "watch", "processes", "terminals", "archives"}};
+          .features = {"files", "watch", "processes", "terminals", "archives", "search"}};
 }
 
 }  // namespace
@@ -28,6 +28,7 @@ Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
       files_(site.executor, site.background, site.stagings),
       file_service_(files_, site.workspace),
       archive_service_(site.executor, files_, site.stagings, site.workspace),
+      search_service_(files_, site.background, site.processes, site.tools, site.workspace),
       identity_(identity),
       links_(site.executor, settings_of(site), identity, site.clock, site.time,
              [this](wire::HostEvent event) { handle(std::move(event)); }),
@@ -63,6 +64,7 @@ void Sessions::begin(const std::string& session, wire::Request request) {
   const auto call = std::make_shared<Call>(links_, session, std::move(request), progress);
   auto serving = file_service_.serve(call, permission);
   if (!serving) serving = archive_service_.serve(call, permission);
+  if (!serving) serving = search_service_.serve(call);
   if (!serving) serving = process_service_.serve(call, permission);
   if (!serving) serving = terminal_service_.serve(call, std::move(permission));
   if (!serving)
@@ -119,15 +121,20 @@ void Sessions::resumed(const wire::Resumed& told) {
   const bool moved = now.uid != identity_.uid || now.epoch != identity_.epoch ||
                      now.incarnation != identity_.incarnation;
   identity_ = now;
-  if (moved) processes_.lose_all();
+  if (moved) {
+    processes_.lose_all();
+    search_service_.lose_all();
+  }
   links_.resumed(told);
 }
 
-aio::Task<> Sessions::tend() { return aio::both(links_.tend(), processes_.tend()); }
+aio::Task<> Sessions::tend() {
+  return aio::both(links_.tend(), aio::both(processes_.tend(), search_service_.tend()));
+}
 
 aio::Task<> Sessions::stop() {
   links_.shut_down();
-  return processes_.end_all();
+  return aio::both(processes_.end_all(), search_service_.end_all());
 }
 
 }  // namespace executor

@@ -12,6 +12,7 @@
 #include "executor/sessions/file_service.h"
 #include "executor/sessions/links.h"
 #include "executor/sessions/process_service.h"
+#include "executor/sessions/search_service.h"
 #include "executor/sessions/terminal_service.h"
 #include "executor/subprocess/subprocesses.h"
 #include "libs/aio/background.h"
@@ -27,6 +28,7 @@ struct SessionsSite {
   std::shared_ptr<Stagings> stagings;
   SubprocessSite processes;
   std::string instance, attach_key;
+  std::string tools;      // A private folder, for the programs that this one runs.
   std::string workspace;  // Where calls begin, and what WorkspaceWrite is about.
 };
 
@@ -64,6 +66,7 @@ class Sessions final : public PauseListener {
   Filesystem files_;
   FileService file_service_;
   ArchiveService archive_service_;
+  SearchService search_service_;
   std::map<Key, std::shared_ptr<Progress>> at_work_;
   wire::Identity identity_;
   Links links_;

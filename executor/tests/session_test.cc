@@ -96,8 +96,8 @@ aio::Task<> look_at_the_root(RealSite& site) {
   EXPECT_TRUE(looked.info && looked.info->type == wire::FileType::kDirectory);
   const wire::Welcome& welcome = site.client.find<wire::Welcomed>()->welcome;
   EXPECT_EQ(welcome.incarnation, testing::identity().incarnation);
-  EXPECT_EQ(welcome.features,
-            (std::vector<std::string>{"files", "watch", "processes", "terminals", "archives"}));
+  EXPECT_EQ(welcome.features, (std::vector<std::string>{"files", "watch", "processes", "terminals",
+                                                        "archives", "search"}));
 }
 TEST(RunSessions, AnswersWhoHasAnAttachToken) { tell_connected(look_at_the_root); }
 

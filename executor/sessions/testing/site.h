@@ -46,6 +46,7 @@ struct Site {
                   .processes = processes(limits),
                   .instance = "i-1",
                   .attach_key = attach_key(),
+                  .tools = runtime.path() / "tools",
                   .workspace = folder.path().string()},
                  identity()),
         server(loop.executor(), [this](auto exchange) { return sessions.serve(exchange); }),

@@ -50,6 +50,7 @@ constexpr std::pair<FailureCode, std::string_view> kFailureCodes[] = {
     {FailureCode::kExecutableNotFound, "EXECUTABLE_NOT_FOUND"},
     {FailureCode::kTerminateFailed, "TERMINATE_FAILED"},
     {FailureCode::kConfinementUnavailable, "CONFINEMENT_UNAVAILABLE"},
+    {FailureCode::kToolMissing, "TOOL_MISSING"},
     {FailureCode::kRepliesFull, "REPLIES_FULL"},
     {FailureCode::kOutOfSequence, "OUT_OF_SEQUENCE"},
     {FailureCode::kAlreadyAnswered, "ALREADY_ANSWERED"},

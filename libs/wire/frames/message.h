@@ -55,6 +55,7 @@ enum class FailureCode {
   kExecutableNotFound,
   kTerminateFailed,
   kConfinementUnavailable,
+  kToolMissing,  // Its detail says which program is to be sent.
   kRepliesFull,
   kOutOfSequence,
   kAlreadyAnswered,

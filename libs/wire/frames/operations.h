@@ -3,6 +3,7 @@
 #include "libs/wire/frames/archive_operations.h"
 #include "libs/wire/frames/file_operations.h"
 #include "libs/wire/frames/process_operations.h"
+#include "libs/wire/frames/search_operations.h"
 #include "libs/wire/frames/terminal_operations.h"
 
 namespace wire {
@@ -38,6 +39,10 @@ void for_each_operation(Visit visit) {
   visit.template operator()<SignalForegroundArgs>();
   visit.template operator()<CreateArchiveArgs>();
   visit.template operator()<ExtractArchiveArgs>();
+  visit.template operator()<GlobArgs>();
+  visit.template operator()<GrepArgs>();
+  visit.template operator()<FindToolArgs>();
+  visit.template operator()<PutToolArgs>();
 }
 
 }  // namespace wire

@@ -77,6 +77,54 @@ TEST(FileOperations, ReadWhatTheyWrote) {
   expect_same(WatchLine{.lost = 4}, R"({"lost":4})");
 }
 
+TEST(SearchOperations, ReadWhatTheyWrote) {
+  const Place place{.path = "a", .cwd = "/w"};
+  const FileSelection files{{"*.cc", "!b"}, {"cpp"}, true, false, SearchOrder::kModified};
+  expect_same(GlobArgs{place, files, 7, 8},
+              R"({"bytesMax":8,"cwd":"/w","foundMax":7,"globs":["*.cc","!b"],"hidden":true,)"
+              R"("ignoreFiles":false,"order":"modified","path":"a","types":["cpp"]})");
+  expect_same(GlobArgs{.place = {.path = "a"}}, R"({"path":"a"})");
+  expect_same(SearchOk{"/w/a"}, R"({"target":"/w/a"})");
+  expect_same(GrepArgs{.place = {.path = "a"}, .pattern = "x"}, R"({"path":"a","pattern":"x"})");
+  expect_same(GrepArgs{place, "x", true, true, true, true, CaseMode::kSmart, 1, 2, {}, 3, 4, 5, 6},
+              R"({"after":2,"before":1,"binary":true,"bytesMax":6,"case":"smart","cwd":"/w",)"
+              R"("fileBytesMax":3,"foundMax":5,"lineBytesMax":4,"literal":true,"multiline":true,)"
+              R"("path":"a","pattern":"x","word":true})");
+  expect_same(SearchLine{"a\xff", 1, 2, "b\xff", true, true, {{0, 1}}, {}},
+              R"({"context":true,"cut":true,"line":1,"offset":2,"path":{"b64":"Yf8="},)"
+              R"("spans":[[0,1]],"text":{"b64":"Yv8="}})");
+  expect_same(SearchLine{.summary = SearchSummary{1, 2, "found", 3, {"x"}}},
+              R"({"summary":{"files":2,"found":1,"limit":"found","told":["x"],"troubles":3}})");
+  const std::string digest(64, '0');
+  expect_same(FindToolArgs{"rg"}, R"({"name":"rg"})");
+  expect_same(FindToolArgs::Ok{digest, 3, "/t/rg"},
+              R"({"bytes":3,"path":"/t/rg","sha256":")" + digest + R"("})");
+  expect_same(FindToolArgs::Ok{digest, 3},
+              R"({"bytes":3,"path":null,"sha256":")" + digest + R"("})");
+  expect_same(PutToolArgs{"rg", digest}, R"({"name":"rg","sha256":")" + digest + R"("})");
+  expect_same(PutToolArgs::Ok{"/t/rg"}, R"({"path":"/t/rg"})");
+}
+TEST(SearchOperations, HaveLimits) {
+  const auto taken = [](const base::Json& more) {
+    base::Json json = {{"path", "a"}, {"pattern", "x"}};
+    json.update(more);
+    return static_cast<bool>(from_json<GrepArgs>(json));
+  };
+  EXPECT_TRUE(taken({{"foundMax", kFoundMax}, {"bytesMax", kSearchBytesMax}}));
+  EXPECT_TRUE(taken({{"before", kContextMax}, {"lineBytesMax", kLineBytesMax}}));
+  EXPECT_FALSE(taken({{"foundMax", kFoundMax + 1}}));
+  EXPECT_FALSE(taken({{"foundMax", 0}}));
+  EXPECT_FALSE(taken({{"bytesMax", kSearchBytesMax + 1}}));
+  EXPECT_FALSE(taken({{"before", kContextMax + 1}}));
+  EXPECT_FALSE(taken({{"lineBytesMax", kLineBytesMax + 1}}));
+  EXPECT_FALSE(taken({{"pattern", ""}}));
+  EXPECT_FALSE(taken({{"pattern", std::string((32u << 10) + 1, 'x')}}));
+  EXPECT_FALSE(taken({{"globs", std::vector<std::string>(65, "x")}}));
+  EXPECT_FALSE(taken({{"types", {""}}}));
+  EXPECT_FALSE(from_json<SearchLine>(*base::parse_json(R"({"text":"neither"})")));
+  EXPECT_FALSE(from_json<PutToolArgs>(*base::parse_json(R"({"name":"rg","sha256":"00"})")));
+}
+
 TEST(ArchiveOperations, ReadWhatTheyWrote) {
   const Place place{.path = "a", .cwd = "/w"};
   expect_same(CreateArchiveArgs{place, {"b", "c\xff"}, 9},
