@@ -236,7 +236,8 @@ def test_a_controller_on_a_full_disk_starts_with_what_is_on_record():
             assert "is full" in controller.cli("get", errors=True), controller.cli("get", errors=True)
             (controller.state / "filling").unlink()
             assert controller.wait_ready("one", "two")["one"] == box
-            assert controller.ask("/readyz")[0] == 200, controller.ask("/readyz")
+            # The attach service's door looks once a second whether it can open.
+            wait_until(lambda: f"{controller.ask('/readyz')} to be ready", lambda: controller.ask("/readyz")[0] == 200)
             assert "is full" not in controller.cli("get", errors=True)
             delete_all(provider, controller, ["one", "two"])
         assert len(created(provider)) == 2
