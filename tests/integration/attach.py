@@ -140,7 +140,7 @@ def test_it_is_there_again_after_a_crash_and_with_its_folder():
                 with contextlib.suppress(OSError):
                     return ask(door).status == 200
             wait_until(lambda: "it to answer\n" + controller.program.output(), answers)
-            assert controller.ask("/readyz")[0] == 200, controller.ask("/readyz")
+            wait_until(lambda: f"{controller.ask('/readyz')} to be ready", lambda: controller.ask("/readyz")[0] == 200)
             delete_all(provider, controller, ["box"])
 
 
