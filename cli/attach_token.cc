@@ -2,19 +2,15 @@
 
 #include "libs/base/strings.h"
 #include "libs/kube/explain.h"
+#include "libs/wire/attach.h"
 
 namespace cli {
-namespace {
-
-constexpr char kAudience[] = "sandfleet.dev/attach";
-
-}  // namespace
 
 base::Result<std::string> request_attach_token(kube::Client& client, const std::string& space,
                                                const std::string& account) {
   const base::Json request{{"apiVersion", "authentication.k8s.io/v1"},
                            {"kind", "TokenRequest"},
-                           {"spec", {{"audiences", {kAudience}}}}};
+                           {"spec", {{"audiences", {wire::kAttachAudience}}}}};
   const auto given = client.post("/api/v1/namespaces/" + base::percent_encode(space) +
                                      "/serviceaccounts/" + base::percent_encode(account) + "/token",
                                  request);

@@ -32,12 +32,6 @@ std::string message_of(const Ending& ending) {
                     ending);
 }
 
-std::string_view word_for(Refusal why) {
-  for (const auto& [one, word] : kRefusalWords)
-    if (one == why) return word;
-  return "other";
-}
-
 }  // namespace
 
 aio::Task<> Carrier::pursue() {
@@ -70,7 +64,7 @@ aio::Task<Ending> Carrier::attempt(bool ask) {
 aio::Task<Answer> Carrier::ask() {
   Answer answer = co_await parts_.ways.ask(sandbox_, token_);
   const auto* none = std::get_if<NoWay>(&answer);
-  parts_.counts.asked(none ? word_for(none->why) : "Way");
+  parts_.counts.asked(none ? to_word(none->why) : "Way");
   co_return answer;
 }
 

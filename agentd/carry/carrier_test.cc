@@ -244,7 +244,7 @@ aio::Task<> pause_and_run_again(Site& site) {
 }
 TEST(Carriers, RestWhileTheSandboxIsPaused) { aio::testing::tell(pause_and_run_again); }
 
-Answer still_paused() { return NoWay{Refusal::kPaused, "team-a/box is paused"}; }
+Answer still_paused() { return NoWay{wire::NoEntry::kPaused, "team-a/box is paused"}; }
 
 aio::Task<> want_something_while_paused(Site& site) {
   Harness& harness = site.harness();
@@ -254,7 +254,7 @@ aio::Task<> want_something_while_paused(Site& site) {
   EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
   site.directory.tell(Standing::kPaused);
   site.ways.answer = [&]() -> Answer {  // It is woken by the question, which takes a while.
-    if (site.ways.asked == 2) return NoWay{Refusal::kNotReady, "it is on its way", 50ms};
+    if (site.ways.asked == 2) return NoWay{wire::NoEntry::kNotReady, "it is on its way", 50ms};
     site.executor.resumed({"uid-1", 3, 4, 8});
     return site.executor.way();
   };
@@ -322,7 +322,7 @@ aio::Task<> say_what_is_wrong(Site& site) {
       {hello({.sandbox = box}) + hello({.sandbox = box}), wire::CloseReason::kProtocol,
        "handshake where a session is open"},
   };
-  site.ways.answer = [] { return NoWay{Refusal::kNotReady, "later"}; };
+  site.ways.answer = [] { return NoWay{wire::NoEntry::kNotReady, "later"}; };
   for (const Case& one : cases) {
     const wire::Close close = co_await answer_to(site, one.bytes);
     EXPECT_EQ(close.reason, one.reason) << one.message << ", but " << close.message;
@@ -334,9 +334,9 @@ TEST(Carriers, SayWhatIsWrongWithAHarness) { aio::testing::tell(say_what_is_wron
 
 aio::Task<> refuse(Site& site) {
   const std::pair<NoWay, wire::CloseReason> cases[] = {
-      {{Refusal::kDenied, "may not"}, wire::CloseReason::kDenied},
-      {{Refusal::kPaused, "is paused"}, wire::CloseReason::kQuiesce},
-      {{Refusal::kNotReady, "is not ready"}, wire::CloseReason::kBusy},
+      {{wire::NoEntry::kDenied, "may not"}, wire::CloseReason::kDenied},
+      {{wire::NoEntry::kPaused, "is paused"}, wire::CloseReason::kQuiesce},
+      {{wire::NoEntry::kNotReady, "is not ready"}, wire::CloseReason::kBusy},
   };
   for (const auto& [no_way, reason] : cases) {
     site.ways.answer = [&no_way] { return no_way; };
@@ -480,11 +480,11 @@ aio::Task<> lower_the_ceiling(Site& site) {
   EXPECT_TRUE(co_await Harness::heard<wire::CredentialRenewed>(harness));
   EXPECT_EQ(harness.all<wire::CredentialRenewed>().at(0).renewed.ceiling, wire::Ceiling::kReadOnly);
   EXPECT_EQ(site.executor.dialled, 1);
-  site.ways.answer = [] { return NoWay{Refusal::kUnavailable, "away"}; };
+  site.ways.answer = [] { return NoWay{wire::NoEntry::kUnavailable, "away"}; };
   const int asked = site.ways.asked;
   EXPECT_TRUE(co_await eventually([&] { return site.ways.asked > asked + 1; }));
   EXPECT_EQ(harness.left(), "") << "silence is no refusal";
-  site.ways.answer = [] { return NoWay{Refusal::kDenied, "may no longer"}; };
+  site.ways.answer = [] { return NoWay{wire::NoEntry::kDenied, "may no longer"}; };
   EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
   EXPECT_EQ(harness.left(), "expired");
   EXPECT_THAT(message(harness), HasSubstr("may no longer"));
@@ -509,7 +509,7 @@ aio::Task<> bring_another_token(Site& site) {
   EXPECT_EQ(site.ways.last_token, second);
   const auto renewed = harness.all<wire::CredentialRenewed>().at(0).renewed;
   EXPECT_GT(renewed.expires_ms, 9 * 60'000);
-  site.ways.answer = [] { return NoWay{Refusal::kUnavailable, "away"}; };
+  site.ways.answer = [] { return NoWay{wire::NoEntry::kUnavailable, "away"}; };
   harness.session.renew(std::optional<std::string>("a third"));
   harness.wake();
   EXPECT_TRUE(co_await Harness::heard<wire::CredentialRenewed>(harness, 2));

@@ -63,21 +63,21 @@ Step find_it_again(const Situation& now, const std::string& trouble) {
 
 Step after(const NoWay& refused, const Situation& now) {
   switch (refused.why) {
-    case Refusal::kInvalid:
+    case wire::NoEntry::kInvalid:
       return leave(CloseReason::kProtocol, refused.message);
-    case Refusal::kDenied:  // What was good once has most likely ended.
+    case wire::NoEntry::kDenied:  // What was good once has most likely ended.
       return leave(now.welcomed ? CloseReason::kExpired : CloseReason::kDenied, refused.message);
-    case Refusal::kNotFound:
-    case Refusal::kEnded:
+    case wire::NoEntry::kNotFound:
+    case wire::NoEntry::kEnded:
       return leave(CloseReason::kDenied, refused.message);
-    case Refusal::kPaused:
+    case wire::NoEntry::kPaused:
       if (now.welcomed && !now.demanded) return rest(now);
       return leave(CloseReason::kQuiesce,
                    refused.message + "; resume it with `sandfleet resume " + name_of(now) + "`",
                    kAskLater);
-    case Refusal::kRateLimited:
-    case Refusal::kNotReady:
-    case Refusal::kUnavailable:
+    case wire::NoEntry::kRateLimited:
+    case wire::NoEntry::kNotReady:
+    case wire::NoEntry::kUnavailable:
       break;
   }
   return try_again(now, true, refused.message, refused.retry_after);

@@ -10,7 +10,9 @@ namespace {
 constexpr base::Seconds kAskAgain{1};
 constexpr std::size_t kReplyBytesMax = 64u << 10;
 
-NoWay unavailable(std::string why) { return {Refusal::kUnavailable, std::move(why), kAskAgain}; }
+NoWay unavailable(std::string why) {
+  return {wire::NoEntry::kUnavailable, std::move(why), kAskAgain};
+}
 
 }  // namespace
 
@@ -20,7 +22,7 @@ AttachClient::AttachClient(aio::Executor executor, std::unique_ptr<Line> line,
 
 aio::Task<Answer> AttachClient::ask(wire::SandboxName sandbox, std::optional<std::string> token) {
   if (token && !is_token(*token))
-    co_return NoWay{Refusal::kDenied, "what was shown is no token of a ServiceAccount"};
+    co_return NoWay{wire::NoEntry::kDenied, "what was shown is no token of a ServiceAccount"};
   const Key key{sandbox.space, sandbox.name, std::move(token)};
   const auto known = questions_.find(key);
   auto question = known == questions_.end() ? nullptr : known->second;

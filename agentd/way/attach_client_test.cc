@@ -149,7 +149,7 @@ aio::Task<> nobody_at_the_socket(SocketSite& site) {
   const Answer answer = co_await client->ask(kBox, std::nullopt);
   const auto* refusal = std::get_if<NoWay>(&answer);
   if (!refusal) co_return ADD_FAILURE() << "nobody was there to answer";
-  EXPECT_EQ(refusal->why, Refusal::kUnavailable);
+  EXPECT_EQ(refusal->why, wire::NoEntry::kUnavailable);
   EXPECT_EQ(refusal->retry_after, 1s);
   EXPECT_THAT(refusal->message, HasSubstr(site.path.string()));
 }
@@ -160,7 +160,7 @@ aio::Task<> ask_over_https(SecureSite& site) {
   EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n")), "the way to u1");
   EXPECT_EQ(site.service.last_path(), "/sandfleet/v1/attach");
   const Answer refused = co_await client->ask(kBox, "other");
-  EXPECT_EQ(std::get<NoWay>(refused).why, Refusal::kDenied);
+  EXPECT_EQ(std::get<NoWay>(refused).why, wire::NoEntry::kDenied);
   EXPECT_EQ(told(refused), "who are you");
 }
 TEST(AttachClient, AsksOverHttpsWithTheTokenOfTheHarness) { tell(ask_over_https); }
@@ -169,7 +169,7 @@ aio::Task<> authorities_that_change(SecureSite& site) {
   const auto client = site.client();
   site.believe(SecureSite::make_authority().certificate);
   const Answer stranger = co_await client->ask(kBox, "t0k3n");
-  EXPECT_EQ(std::get<NoWay>(stranger).why, Refusal::kUnavailable);
+  EXPECT_EQ(std::get<NoWay>(stranger).why, wire::NoEntry::kUnavailable);
   EXPECT_THAT(told(stranger), HasSubstr("certificate verify failed"));
   EXPECT_EQ(site.service.asked(), 0) << "the token is shown to no stranger";
   site.believe(site.authority.certificate);
@@ -240,7 +240,7 @@ aio::Task<> a_service_that_hangs(SocketSite& site) {
   const auto client = site.client({.patience = 50ms});
   site.service.hold(true);
   const Answer answer = co_await client->ask(kBox, std::nullopt);
-  EXPECT_EQ(std::get<NoWay>(answer).why, Refusal::kUnavailable);
+  EXPECT_EQ(std::get<NoWay>(answer).why, wire::NoEntry::kUnavailable);
   site.service.hold(false);
 }
 TEST(AttachClient, WaitsForAnAnswerSoLong) { tell(a_service_that_hangs); }
@@ -248,7 +248,7 @@ TEST(AttachClient, WaitsForAnAnswerSoLong) { tell(a_service_that_hangs); }
 aio::Task<> what_is_no_token(SocketSite& site) {
   const auto client = site.client();
   const Answer answer = co_await client->ask(kBox, "t0k3n\r\nX-Other: 1");
-  EXPECT_EQ(std::get<NoWay>(answer).why, Refusal::kDenied);
+  EXPECT_EQ(std::get<NoWay>(answer).why, wire::NoEntry::kDenied);
   EXPECT_THAT(told(answer), Not(HasSubstr("t0k3n")));
   EXPECT_EQ(site.service.asked(), 0);
 }

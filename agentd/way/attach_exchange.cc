@@ -11,15 +11,13 @@ namespace {
 
 using base::Json;
 
-constexpr char kPath[] = "/v1/attach";
-constexpr std::size_t kTokenBytesMax = 16u << 10;  // That the service takes.
 constexpr std::size_t kHeadersMax = 16;
 constexpr std::size_t kMessageBytesMax = 1'024;
 constexpr base::Seconds kAskAgain{1};
 constexpr base::Seconds kAskAgainMax{600};
 
 NoWay not_the_service(const aio::HttpReply& reply, std::string_view what) {
-  return {Refusal::kUnavailable,
+  return {wire::NoEntry::kUnavailable,
           "the attach service answered " + std::to_string(reply.status) + ", " + std::string(what),
           kAskAgain};
 }
@@ -35,13 +33,10 @@ std::optional<base::Milliseconds> retry_after(const aio::HttpFields& fields) {
 }
 
 Answer refusal_in(const aio::HttpReply& reply, const Json& told) {
-  const std::string word = base::text_at(told, "reason").value_or("");
-  const auto known =
-      std::ranges::find(kRefusalWords, word, [](const auto& each) { return each.second; });
-  if (known == std::end(kRefusalWords))
-    return not_the_service(reply, "without a reason of its own");
+  const auto why = wire::no_entry_of(base::text_at(told, "reason").value_or(""));
+  if (!why) return not_the_service(reply, "without a reason of its own");
   const std::string message = base::text_at(told, "message").value_or("");
-  return NoWay{known->first, base::on_one_line(base::cut(message, kMessageBytesMax)),
+  return NoWay{*why, base::on_one_line(base::cut(message, kMessageBytesMax)),
                retry_after(reply.fields)};
 }
 
@@ -79,7 +74,7 @@ std::optional<Way> way_in(const Json& told, const wire::SandboxName& asked) {
 }  // namespace
 
 bool is_token(std::string_view text) {
-  return !text.empty() && text.size() <= kTokenBytesMax &&
+  return !text.empty() && text.size() <= wire::kHarnessTokenBytesMax &&
          std::ranges::all_of(text, [](unsigned char c) { return c > ' ' && c < 0x7f; });
 }
 
@@ -88,7 +83,7 @@ aio::HttpRequest attach_request(const wire::SandboxName& sandbox,
                                 const std::string& prefix) {
   aio::HttpRequest request{
       .method = "POST",
-      .target = prefix + kPath,
+      .target = prefix + wire::kAttachPath,
       .fields = {{"Host", host}, {"Content-Type", "application/json"}},
       .body = base::to_text(Json{{"namespace", sandbox.space}, {"name", sandbox.name}})};
   if (token) request.fields.emplace_back("Authorization", "Bearer " + *token);

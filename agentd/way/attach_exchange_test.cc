@@ -46,7 +46,7 @@ TEST(AttachAnswer, IsAWayWithAllThatOpensIt) {
 struct Case {
   const char* name;
   aio::HttpReply reply;
-  Refusal why;
+  wire::NoEntry why;
   std::optional<base::Milliseconds> retry_after;
   const char* message;
 };
@@ -63,35 +63,41 @@ aio::HttpReply changed(const char* pointer, Json value) {
 constexpr base::Seconds kSoon{1};
 
 const Case kCases[] = {
-    {"invalid", refused(400, "Invalid"), Refusal::kInvalid, {}, "why"},
-    {"denied", refused(403, "Denied"), Refusal::kDenied, {}, "why"},
-    {"not_found", refused(404, "NotFound"), Refusal::kNotFound, {}, "why"},
-    {"paused", refused(409, "Paused"), Refusal::kPaused, {}, "why"},
-    {"ended", refused(410, "Ended"), Refusal::kEnded, {}, "why"},
-    {"limited", refused(429, "RateLimited", {{"retry-after", "7"}}), Refusal::kRateLimited,
+    {"invalid", refused(400, "Invalid"), wire::NoEntry::kInvalid, {}, "why"},
+    {"denied", refused(403, "Denied"), wire::NoEntry::kDenied, {}, "why"},
+    {"not_found", refused(404, "NotFound"), wire::NoEntry::kNotFound, {}, "why"},
+    {"paused", refused(409, "Paused"), wire::NoEntry::kPaused, {}, "why"},
+    {"ended", refused(410, "Ended"), wire::NoEntry::kEnded, {}, "why"},
+    {"limited", refused(429, "RateLimited", {{"retry-after", "7"}}), wire::NoEntry::kRateLimited,
      base::Seconds(7), "why"},
-    {"not_ready", refused(503, "NotReady", {{"Retry-After", " 2 "}}), Refusal::kNotReady,
+    {"not_ready", refused(503, "NotReady", {{"Retry-After", " 2 "}}), wire::NoEntry::kNotReady,
      base::Seconds(2), "why"},
-    {"silent", refused(503, "Unavailable"), Refusal::kUnavailable, {}, "why"},
-    {"long_wait", refused(503, "NotReady", {{"Retry-After", "999999999999"}}), Refusal::kNotReady,
-     base::Seconds(600), "why"},
+    {"silent", refused(503, "Unavailable"), wire::NoEntry::kUnavailable, {}, "why"},
+    {"long_wait", refused(503, "NotReady", {{"Retry-After", "999999999999"}}),
+     wire::NoEntry::kNotReady, base::Seconds(600), "why"},
     {"a_date_to_wait_for",
      refused(503, "NotReady", {{"Retry-After", "Fri, 31 Dec 1999"}}),
-     Refusal::kNotReady,
+     wire::NoEntry::kNotReady,
      {},
      "why"},
-    {"a_word_that_nobody_knows", refused(403, "Forbidden"), Refusal::kUnavailable, kSoon, "403"},
-    {"a_proxy_that_refuses", {403, {}, "<html>no</html>"}, Refusal::kUnavailable, kSoon, "403"},
-    {"a_proxy_that_redirects", {302, {}, ""}, Refusal::kUnavailable, kSoon, "302"},
-    {"a_list", {200, {}, "[]"}, Refusal::kUnavailable, kSoon, "no JSON of its own"},
-    {"another_sandbox", changed("/name", "other"), Refusal::kUnavailable, kSoon, "no whole way"},
-    {"no_uid", changed("/uid", nullptr), Refusal::kUnavailable, kSoon, "no whole way"},
-    {"no_run", changed("/run", 0), Refusal::kUnavailable, kSoon, "no whole way"},
-    {"no_token", changed("/token", ""), Refusal::kUnavailable, kSoon, "no whole way"},
-    {"no_url", changed("/endpoint/url", 7), Refusal::kUnavailable, kSoon, "no whole way"},
-    {"no_end", changed("/expires", "soon"), Refusal::kUnavailable, kSoon, "no whole way"},
+    {"a_word_that_nobody_knows", refused(403, "Forbidden"), wire::NoEntry::kUnavailable, kSoon,
+     "403"},
+    {"a_proxy_that_refuses",
+     {403, {}, "<html>no</html>"},
+     wire::NoEntry::kUnavailable,
+     kSoon,
+     "403"},
+    {"a_proxy_that_redirects", {302, {}, ""}, wire::NoEntry::kUnavailable, kSoon, "302"},
+    {"a_list", {200, {}, "[]"}, wire::NoEntry::kUnavailable, kSoon, "no JSON of its own"},
+    {"another_sandbox", changed("/name", "other"), wire::NoEntry::kUnavailable, kSoon,
+     "no whole way"},
+    {"no_uid", changed("/uid", nullptr), wire::NoEntry::kUnavailable, kSoon, "no whole way"},
+    {"no_run", changed("/run", 0), wire::NoEntry::kUnavailable, kSoon, "no whole way"},
+    {"no_token", changed("/token", ""), wire::NoEntry::kUnavailable, kSoon, "no whole way"},
+    {"no_url", changed("/endpoint/url", 7), wire::NoEntry::kUnavailable, kSoon, "no whole way"},
+    {"no_end", changed("/expires", "soon"), wire::NoEntry::kUnavailable, kSoon, "no whole way"},
     {"a_header_within_a_header", changed("/endpoint/headers/X-Token", "t\r\nX-Other: 1"),
-     Refusal::kUnavailable, kSoon, "no whole way"},
+     wire::NoEntry::kUnavailable, kSoon, "no whole way"},
 };
 
 class OfAnswers : public testing::TestWithParam<Case> {};

@@ -10,6 +10,7 @@
 
 #include "libs/aio/task.h"
 #include "libs/base/clock.h"
+#include "libs/wire/attach.h"
 #include "libs/wire/frames/message.h"
 
 // The ways into sandboxes, as the attach service gives them out (docs/design/attach.md).
@@ -27,26 +28,8 @@ struct Way {
   base::WallTime expires = {};                                    // The token.
 };
 
-// In the words of the attach service.
-enum class Refusal {
-  kInvalid,
-  kDenied,
-  kNotFound,
-  kPaused,
-  kEnded,
-  kRateLimited,
-  kNotReady,
-  kUnavailable,  // It did not answer, which is neither yes nor no.
-};
-inline constexpr std::pair<Refusal, std::string_view> kRefusalWords[] = {
-    {Refusal::kInvalid, "Invalid"},   {Refusal::kDenied, "Denied"},
-    {Refusal::kNotFound, "NotFound"}, {Refusal::kPaused, "Paused"},
-    {Refusal::kEnded, "Ended"},       {Refusal::kRateLimited, "RateLimited"},
-    {Refusal::kNotReady, "NotReady"}, {Refusal::kUnavailable, "Unavailable"},
-};
-
 struct NoWay {
-  Refusal why = Refusal::kUnavailable;
+  wire::NoEntry why = wire::NoEntry::kUnavailable;
   std::string message;  // For people; never a secret.
   std::optional<base::Milliseconds> retry_after = std::nullopt;
 };

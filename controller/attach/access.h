@@ -10,8 +10,6 @@
 
 namespace controller {
 
-inline constexpr std::size_t kHarnessTokenBytesMax = 16u << 10;
-
 // Who asks for the way into a sandbox, as far as the door can tell.
 struct Asker {
   std::string client;  // The address; empty over a Unix socket.

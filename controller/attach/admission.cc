@@ -17,28 +17,6 @@ Refused not_ready(const api::Sandbox& sandbox, const std::string& name) {
 
 }  // namespace
 
-std::string_view to_word(NoEntry reason) {
-  switch (reason) {
-    case NoEntry::kInvalid:
-      return "Invalid";
-    case NoEntry::kDenied:
-      return "Denied";
-    case NoEntry::kNotFound:
-      return "NotFound";
-    case NoEntry::kPaused:
-      return "Paused";
-    case NoEntry::kEnded:
-      return "Ended";
-    case NoEntry::kNotReady:
-      return "NotReady";
-    case NoEntry::kRateLimited:
-      return "RateLimited";
-    case NoEntry::kUnavailable:
-      return "Unavailable";
-  }
-  return "Unavailable";
-}
-
 int http_status_of(NoEntry reason) {
   switch (reason) {
     case NoEntry::kInvalid:

@@ -5,21 +5,11 @@
 
 #include "libs/api/sandbox.h"
 #include "libs/base/clock.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 
-// Why an attach token is not given; the words are the wire's `reason`.
-enum class NoEntry {
-  kInvalid,
-  kDenied,
-  kNotFound,
-  kPaused,    // Or about to be; somebody must resume it.
-  kEnded,     // Or about to be; for good.
-  kNotReady,  // Ask again.
-  kRateLimited,
-  kUnavailable,
-};
-std::string_view to_word(NoEntry reason);
+using wire::NoEntry;
 int http_status_of(NoEntry reason);
 
 struct Refused {

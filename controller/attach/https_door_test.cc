@@ -10,6 +10,7 @@
 #include "controller/cluster/testing/kept_objects.h"
 #include "libs/base/testing/eventually.h"
 #include "libs/net/curl_transport.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 namespace {
@@ -74,7 +75,7 @@ class HttpsDoorTest : public testing::Test {
                        const std::string& token = "c4n4ry") {
     const auto reply = transport.send(
         {.method = "POST",
-         .url = "https://127.0.0.1:" + std::to_string(port) + std::string(kAttachPath),
+         .url = "https://127.0.0.1:" + std::to_string(port) + std::string(wire::kAttachPath),
          .headers = {{"Authorization", "Bearer " + token}},
          .body = R"({"namespace":"team-a","name":"box"})"},
         20s, {});
@@ -163,7 +164,7 @@ TEST_F(HttpsDoorTest, HasRoomForSoManyAtOnceAndForSoManyFromOneAddress) {
 TEST_F(HttpsDoorTest, TakesTheLongestToken) {
   const auto door = open_door(service_);
   const auto transport = net::curl_transport({.ca_bundle = published_bundle()});
-  const std::string longest(kHarnessTokenBytesMax, 'x');
+  const std::string longest(wire::kHarnessTokenBytesMax, 'x');
   EXPECT_EQ(status_of(door->port(), *transport, longest), 403) << "heard, and not believed";
 }
 

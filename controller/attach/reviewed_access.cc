@@ -1,6 +1,7 @@
 #include "controller/attach/reviewed_access.h"
 
 #include "libs/base/crypto.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 
@@ -20,9 +21,9 @@ base::Result<std::string> ReviewedAccess::admit(const Asker& asker, const api::K
   const std::string& token = asker.token;
   if (token.empty())
     return base::error(ErrorCode::kDenied, "no token: send it as Authorization: Bearer");
-  if (token.size() > kHarnessTokenBytesMax)
+  if (token.size() > wire::kHarnessTokenBytesMax)
     return base::error(ErrorCode::kDenied, "the token is larger than ",
-                       std::to_string(kHarnessTokenBytesMax), " bytes");
+                       std::to_string(wire::kHarnessTokenBytesMax), " bytes");
   const std::pair<Digest, api::Key> question{base::sha256(token), sandbox};
   {
     std::lock_guard lock(mutex_);

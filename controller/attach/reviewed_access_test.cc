@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "libs/base/testing/fake_clock.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 namespace {
@@ -82,7 +83,7 @@ TEST_F(ReviewedAccessTest, RemembersNoSilence) {
 
 TEST_F(ReviewedAccessTest, AsksNothingAboutWhatIsNoToken) {
   EXPECT_EQ(refusal(""), ErrorCode::kDenied);
-  EXPECT_EQ(refusal(std::string(kHarnessTokenBytesMax + 1, 'x')), ErrorCode::kDenied);
+  EXPECT_EQ(refusal(std::string(wire::kHarnessTokenBytesMax + 1, 'x')), ErrorCode::kDenied);
   EXPECT_EQ(reviewer_.questions, 0);
 }
 

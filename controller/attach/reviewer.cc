@@ -4,6 +4,7 @@
 
 #include "libs/base/json.h"
 #include "libs/base/strings.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 namespace {
@@ -38,20 +39,20 @@ base::Error not_told(const kube::Refusal& refusal) {
 base::Result<Caller> ClusterReviewer::identify(const std::string& token, std::stop_token stop) {
   const Json asked = {{"apiVersion", "authentication.k8s.io/v1"},
                       {"kind", "TokenReview"},
-                      {"spec", {{"token", token}, {"audiences", {kAttachAudience}}}}};
+                      {"spec", {{"token", token}, {"audiences", {wire::kAttachAudience}}}}};
   const auto told = client_.post("/apis/authentication.k8s.io/v1/tokenreviews", asked, stop);
   if (!told) return not_told(told.error());
   const Json* status = base::object_at(*told, "status");
   if (!status || !base::bool_at(*status, "authenticated").value_or(false))
     return base::error(ErrorCode::kDenied, "the token is not valid for the audience ",
-                       kAttachAudience);
+                       wire::kAttachAudience);
   // An authenticator that knows no audiences answers without any: its tokens are for the API
   // server.
   const Json* audiences = base::array_at(*status, "audiences");
   const auto meant = audiences ? texts_of(*audiences) : std::vector<std::string>();
-  if (std::find(meant.begin(), meant.end(), kAttachAudience) == meant.end())
+  if (std::find(meant.begin(), meant.end(), wire::kAttachAudience) == meant.end())
     return base::error(ErrorCode::kDenied, "the token is not meant for the audience ",
-                       kAttachAudience);
+                       wire::kAttachAudience);
   const Json* user = base::object_at(*status, "user");
   Caller caller;
   if (user) caller.name = base::text_at(*user, "username").value_or("");

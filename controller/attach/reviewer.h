@@ -11,7 +11,6 @@
 namespace controller {
 
 // Tokens for the attach service carry this audience, so that none of them opens anything else.
-inline constexpr std::string_view kAttachAudience = "sandfleet.dev/attach";
 
 // Who asks, as the API server knows them.
 struct Caller {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libs/kube/testing/fake_server.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 namespace {
@@ -82,7 +83,7 @@ Json access_review(Json status) {
 
 TEST(Reviewer, AsksWhoATokenIsForOurAudience) {
   const auto asked = identified({201, token_review({{"authenticated", true},
-                                                    {"audiences", {kAttachAudience}},
+                                                    {"audiences", {wire::kAttachAudience}},
                                                     {"user",
                                                      {{"username", "harness"},
                                                       {"uid", "u1"},
@@ -91,7 +92,8 @@ TEST(Reviewer, AsksWhoATokenIsForOurAudience) {
   ASSERT_TRUE(asked.result) << asked.result.error().message;
   EXPECT_EQ(*asked.result, (Caller{"harness", "u1", {"g1", "g2"}, {{"pod", {"p"}}}}));
   EXPECT_THAT(asked.url, HasSubstr("/apis/authentication.k8s.io/v1/tokenreviews"));
-  EXPECT_EQ(asked.body["spec"], (Json{{"token", "c4n4ry"}, {"audiences", {kAttachAudience}}}));
+  EXPECT_EQ(asked.body["spec"],
+            (Json{{"token", "c4n4ry"}, {"audiences", {wire::kAttachAudience}}}));
 }
 
 TEST(Reviewer, BelievesNoTokenThatIsNotMeantForUs) {
@@ -111,7 +113,7 @@ TEST(Reviewer, BelievesNoTokenThatIsNotMeantForUs) {
            ErrorCode::kDenied,
            "not meant for the audience"},
           {"no name",
-           {201, token_review({{"authenticated", true}, {"audiences", {kAttachAudience}}})},
+           {201, token_review({{"authenticated", true}, {"audiences", {wire::kAttachAudience}}})},
            ErrorCode::kUnavailable,
            "named no user"},
           {"no status", {201, Json::object()}, ErrorCode::kDenied, "is not valid"},

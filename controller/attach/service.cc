@@ -7,6 +7,7 @@
 #include "libs/base/strings.h"
 #include "libs/base/time.h"
 #include "libs/net/server/routes.h"
+#include "libs/wire/attach.h"
 #include "libs/wire/token.h"
 
 namespace controller {
@@ -111,7 +112,7 @@ net::ServedAnswer AttachService::answer(const net::ServedRequest& request,
 }
 
 net::ServedHandler AttachService::handler(std::stop_token stop) {
-  return net::route({{"POST", std::string(kAttachPath),
+  return net::route({{"POST", std::string(wire::kAttachPath),
                       [this, stop = std::move(stop)](const net::ServedRequest& request) {
                         return answer(request, stop);
                       }}});

@@ -14,14 +14,14 @@
 #include "libs/envd/sandbox.h"
 #include "libs/metrics/registry.h"
 #include "libs/net/server/http_server.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 
 // How long an attach token opens its executor.
 inline constexpr base::Seconds kAttachTokenLife{900};
-inline constexpr std::string_view kAttachPath = "/v1/attach";
 // What a door lets through: one token and the rest of a head, two names.
-inline constexpr std::size_t kAttachHeadBytesMax = 2 * kHarnessTokenBytesMax;
+inline constexpr std::size_t kAttachHeadBytesMax = 2 * wire::kHarnessTokenBytesMax;
 inline constexpr std::size_t kAttachBodyBytesMax = 4u << 10;
 
 // What agentd asks, on behalf of a harness: which executor, where, and a token for it.
@@ -52,7 +52,7 @@ class AttachService {
 
   // `stop` cuts whatever it has to ask elsewhere.
   net::ServedAnswer answer(const net::ServedRequest& request, const std::stop_token& stop = {});
-  // The same at kAttachPath, and nothing elsewhere; for a door.
+  // The same at wire::kAttachPath, and nothing elsewhere; for a door.
   net::ServedHandler handler(std::stop_token stop);
 
  private:

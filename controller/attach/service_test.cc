@@ -9,6 +9,7 @@
 #include "controller/attach/testing/scene.h"
 #include "libs/base/testing/fake_clock.h"
 #include "libs/base/time.h"
+#include "libs/wire/attach.h"
 #include "libs/wire/token.h"
 
 namespace controller {
@@ -24,7 +25,7 @@ class AttachServiceTest : public testing::Test {
   net::ServedAnswer post(const std::string& body,
                          const std::string& authorization = "Bearer c4n4ry") {
     return service_.answer({.method = "POST",
-                            .path = std::string(kAttachPath),
+                            .path = std::string(wire::kAttachPath),
                             .body = body,
                             .authorization = authorization,
                             .client = "10.0.0.1"});
@@ -129,7 +130,7 @@ TEST_F(AttachServiceTest, HandsOnThatItIsToStop) {
   std::stop_source stop;
   stop.request_stop();
   service_.answer({.method = "POST",
-                   .path = std::string(kAttachPath),
+                   .path = std::string(wire::kAttachPath),
                    .body = kBox,
                    .authorization = "Bearer c4n4ry"},
                   stop.get_token());

@@ -15,6 +15,7 @@
 #include "libs/base/testing/eventually.h"
 #include "libs/base/testing/temporary_folder.h"
 #include "libs/base/time.h"
+#include "libs/wire/attach.h"
 
 namespace controller {
 namespace {
@@ -29,7 +30,7 @@ std::string ask(const fs::path& path, const std::string& name = "box") {
   if (!socket) return "";
   ::fcntl(socket->get(), F_SETFL, 0);
   const std::string body = R"({"namespace":"team-a","name":")" + name + "\"}";
-  const std::string request = "POST " + std::string(kAttachPath) +
+  const std::string request = "POST " + std::string(wire::kAttachPath) +
                               " HTTP/1.1\r\nHost: attach\r\nConnection: close\r\nContent-Length: " +
                               std::to_string(body.size()) + "\r\n\r\n" + body;
   if (::send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
