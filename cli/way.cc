@@ -2,6 +2,7 @@
 
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
+#include "libs/wire/frames/message.h"
 
 namespace cli {
 
@@ -10,8 +11,6 @@ using base::ErrorCode;
 using base::Result;
 
 namespace {
-
-constexpr std::size_t kTokenBytesMax = 8'192;  // Of a hello.
 
 std::string first_of(std::initializer_list<std::string_view> texts) {
   for (const std::string_view text : texts)
@@ -59,7 +58,7 @@ std::function<Result<wire::Credential>()> credential_from(const std::string& tok
     if (token_file.empty()) return wire::Credential(std::optional<std::string>());
     TRY(const auto text, base::read_file(token_file));
     std::string token(base::trim(text));
-    if (token.empty() || token.size() > kTokenBytesMax)
+    if (token.empty() || token.size() > wire::kTokenBytesMax)
       return error(ErrorCode::kDenied, token_file, ": holds no token");
     return wire::Credential(std::optional<std::string>(std::move(token)));
   };

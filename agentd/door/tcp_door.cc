@@ -15,13 +15,13 @@
 #include "libs/base/files.h"
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
+#include "libs/wire/frames/message.h"
 
 namespace agentd {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 1u << 20;
 constexpr std::size_t kTokenBytesMin = 16;
-constexpr std::size_t kTokenBytesMax = 8'192;  // Of a hello (docs/protocol.md).
 
 base::Result<base::Fd> listen_at(const std::string& address, std::uint16_t port) {
   addrinfo hints{}, *found = nullptr;
@@ -52,9 +52,9 @@ std::string name_of(const sockaddr_storage& address, socklen_t size) {
 base::Result<std::string> read_token(const std::filesystem::path& path) {
   TRY(const std::string text, base::read_file(path, kFileBytesMax));
   std::string token(base::trim(text));
-  if (token.size() < kTokenBytesMin || token.size() > kTokenBytesMax)
+  if (token.size() < kTokenBytesMin || token.size() > wire::kTokenBytesMax)
     return base::error(base::ErrorCode::kInvalid, path.string(), ": a token has ",
-                       std::to_string(kTokenBytesMin), " to ", std::to_string(kTokenBytesMax),
+                       std::to_string(kTokenBytesMin), " to ", std::to_string(wire::kTokenBytesMax),
                        " bytes");
   return token;
 }

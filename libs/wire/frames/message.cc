@@ -13,7 +13,7 @@ namespace {
 constexpr Text kShortText{0, 256};
 constexpr Text kLongText{0, 1024};
 constexpr Text kWord{1, 64};
-constexpr Text kToken{1, 8192};
+constexpr Text kToken{1, kTokenBytesMax};
 constexpr Text kHex32{32, 32};
 constexpr Text kHex64{64, 64};
 constexpr Name kFolder{1, 4096};

@@ -19,9 +19,10 @@ namespace wire {
 inline constexpr std::int64_t kProtocolVersion = 1;
 inline constexpr std::size_t kHeaderValuesMax = 65'536;
 inline constexpr std::size_t kHeaderDepthMax = 16;
-inline constexpr std::size_t kStreamsMax = 512;   // Open at once, in a session.
-inline constexpr std::size_t kRequestsMax = 256;  // Unanswered at once, in a session.
-inline constexpr std::size_t kRepliesMax = 256;   // Kept without an acknowledgement.
+inline constexpr std::size_t kTokenBytesMax = 8'192;  // That is shown.
+inline constexpr std::size_t kStreamsMax = 512;       // Open at once, in a session.
+inline constexpr std::size_t kRequestsMax = 256;      // Unanswered at once, in a session.
+inline constexpr std::size_t kRepliesMax = 256;       // Kept without an acknowledgement.
 inline constexpr std::size_t kReplyBytesMax = 32u << 20;
 inline constexpr std::size_t kFirstBytesMax = 64u << 10;   // Of an upload, without credit.
 inline constexpr std::size_t kStreamBytesMax = 1u << 20;   // Held of a stream, on either side.
