@@ -108,6 +108,17 @@ test('after a cut all that is unanswered is asked again in order, with the same 
   assert.deepEqual(data.map(({ offset, payload, end }) => [offset, payload.length, end]), [[0, 10, true]], 'the server had not seen it');
 });
 
+test('what a cut left unsent follows what it had sent, so that no number overtakes another', () => {
+  const scene = new Scene();
+  scene.link();
+  const sent = scene.ask('fs.write', { mutating: true });
+  scene.sent();
+  const unsent = scene.ask('fs.write', { mutating: true });
+  scene.session.cut();
+  scene.link(true);
+  assert.deepEqual(scene.only('request').map(({ stream, seq }) => [stream, seq]), [[sent, 1], [unsent, 2]]);
+});
+
 test('an upload goes on where the server says, within the credit that it gives', () => {
   const scene = new Scene();
   scene.link();

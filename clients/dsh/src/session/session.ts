@@ -266,6 +266,7 @@ export class Session {
     this.streams.cut();
     this.first = undefined;
     this.resumeDue = this.pingDue = this.pongDue = false;
+    this.unsent.clear(); // What was not sent yet keeps its place behind what was, or a new number would overtake an old one.
     for (const id of this.waiting.keys()) this.unsent.add(id);
     this.toCancel.clear(); // A request that is not named in the resume is cancelled by that.
     // What was said may not have arrived.
