@@ -150,16 +150,23 @@ class Harness:
     def dial(self):
         """The same, once."""
         self.close()
-        self.link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.link.connect(str(self.path))
+        self.link = self._open_link()
         self.held, self.welcomes, self.open = b"", [], False
-        space, name = self.sandbox.split("/")
-        hello = {"protocol": {"min": 1, "max": 1}, "client": "test", "sandbox": {"namespace": space, "name": name}}
+        hello = {"protocol": {"min": 1, "max": 1}, "client": "test"} | self._credentials()
         hello |= {"session": self.session} if self.session else {}
-        hello |= {"token": self.token} if self.token else {}
         self.send(HELLO, 0, hello)
         self.wait(lambda: self.welcomes and self.open)
         return self
+
+    def _open_link(self):
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        link.connect(str(self.path))
+        return link
+
+    def _credentials(self):
+        """What a hello says of who asks for what."""
+        space, name = self.sandbox.split("/")
+        return {"sandbox": {"namespace": space, "name": name}} | ({"token": self.token} if self.token else {})
 
     def close(self):
         if self.link:

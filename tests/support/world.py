@@ -107,10 +107,10 @@ class OrdinaryUser:
 class Program:
     """One child process with its output in a file. Whoever starts it ends it: use `with`, or stop().
     Should its parent be killed, it gets the signal `dies_by`, unless it is to outlive it. `descriptors`
-    is (soft limit, hard limit) of what it may have open."""
+    is (soft limit, hard limit) of what it may have open; `told` comes on its stdin."""
 
     def __init__(self, name, *arguments, log, ready_file=None, env=None, deadline_s=30.0, outlives_us=False,
-                 descriptors=None, folder=None, dies_by=signal.SIGTERM, user=None):
+                 descriptors=None, folder=None, dies_by=signal.SIGTERM, user=None, told=None):
         self.name, self.log, self.ready_file = name, pathlib.Path(log), ready_file
         if ready_file is not None:
             pathlib.Path(ready_file).unlink(missing_ok=True)
@@ -120,10 +120,13 @@ class Program:
                 program = user.command(name) if user else [(folder or programs_folder()) / name]
                 self.process = subprocess.Popen(
                     [*map(str, program), *map(str, arguments)],
-                    stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                    stdin=subprocess.DEVNULL if told is None else subprocess.PIPE, stdout=output, stderr=output,
                     env={**os.environ, **(env or {})}, start_new_session=True,
                     preexec_fn=lambda: _before_exec(None if outlives_us else dies_by, descriptors, mask))
             self.pid = self.process.pid
+            if told is not None:
+                self.process.stdin.write(told.encode())
+                self.process.stdin.close()
             if ready_file is not None:
                 wait_until(lambda: f"{name} ready\n{self.output()}", self._ready, deadline_s)
         except BaseException:  # Ctrl-C too: nobody else knows of this process yet.

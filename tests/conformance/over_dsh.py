@@ -1,0 +1,195 @@
+"""The way `dsh`: the providers of clients/dsh in a Node process (clients/dsh/test/bridge.ts), told in lines of JSON what to call.
+Each connection to it is a harness of its own."""
+
+import base64
+import json
+import socket
+
+from seam import (Collect, Command, Edited, Entry, Failure, Info, Outcome, Pending, Read, Seam, Target, Written)
+
+PATIENCE_S = 60
+
+
+class Bridge:
+    def __init__(self, path, entry):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(PATIENCE_S)
+        self.socket.connect(path)
+        self.lines, self.answers, self.last = self.socket.makefile("rb"), {}, 0
+        self.call("open", entry=entry)
+
+    def ask(self, what, **args):
+        self.last += 1
+        self._send({"id": self.last, "call": what, "args": args})
+        return self.last
+
+    def abort(self, number):
+        self._send({"id": number, "abort": True})
+
+    def answer_to(self, number):
+        while number not in self.answers:
+            line = self.lines.readline()
+            assert line, "the bridge hung up"
+            answer = json.loads(line)
+            self.answers[answer["id"]] = answer
+        answer = self.answers.pop(number)
+        if "error" in answer:
+            raise Failure(answer["error"].get("code"), answer["error"]["message"], answer["error"])
+        return answer.get("ok")
+
+    def call(self, what, **args):
+        return self.answer_to(self.ask(what, **args))
+
+    def close(self):
+        """Disposes of the harness, and waits until that is done."""
+        self.call("dispose")
+        self.socket.close()
+
+    def _send(self, message):
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+
+class DshSeam(Seam):
+    way = "dsh"
+
+    def __init__(self, stage, ground, **entry):
+        super().__init__(stage, ground)
+        self.entry = {"sandbox": "default/box", "socket": stage["agentd"]["socket"]} | entry
+        self.bridge = Bridge(stage["dsh"]["socket"], self.entry)
+
+    def another(self):
+        return DshSeam(self.stage, self.ground, **self.entry)
+
+    def close(self):
+        self.bridge.close()
+
+    def begin(self, what, **args):
+        number = self.bridge.ask(what, **{name: value for name, value in args.items() if value is not None})
+        return Pending(lambda: self.bridge.answer_to(number), lambda: self.bridge.abort(number))
+
+    # Files.
+
+    def begin_resolve(self, path, cwd=None):
+        return self.begin("resolve", path=path, cwd=cwd).then(_target)
+
+    def begin_stat(self, target):
+        return self.begin("stat", target=_raw(target)).then(_info)
+
+    def begin_lstat(self, path, cwd=None):
+        return self.begin("lstat", path=path, cwd=cwd).then(_info)
+
+    def begin_read_text(self, target):
+        return self.begin("readText", target=_raw(target))
+
+    def begin_read_bytes(self, target, max_bytes):
+        return self.begin("readBytes", target=_raw(target), maxBytes=max_bytes).then(base64.b64decode)
+
+    def stream_text(self, target):
+        stream = self.bridge.call("streamText", target=_raw(target))
+        try:
+            while (text := self.bridge.call("nextText", stream=stream)) is not None:
+                yield text
+        finally:
+            self.bridge.call("leaveText", stream=stream)
+
+    def begin_list(self, target):
+        return self.begin("listDir", target=_raw(target)).then(lambda raws: [
+            Entry(raw["name"], raw["type"], _target(raw["target"]), raw.get("version"), raw.get("size")) for raw in raws])
+
+    def begin_write(self, target, content, intent=None, policy=None):
+        return self.begin("writeText", target=_raw(target), content=content, intent=_intent(intent), policy=_policy(policy)).then(
+            lambda raw: Written(raw["operation"], raw["version"], raw["before"], raw["after"]))
+
+    def begin_edit(self, target, old, new, replace_all=False, version=None, policy=None):
+        edit = {"oldString": old, "newString": new, "replaceAll": replace_all}
+        return self.begin("editText", target=_raw(target), edit=edit, version=version, policy=_policy(policy)).then(
+            lambda raw: Edited(raw["version"], raw["before"], raw["after"]))
+
+    # What is said of a target without asking.
+
+    def process_path(self, target):
+        return self.bridge.call("processPath", target=_raw(target))
+
+    def file_url(self, target):
+        return self.bridge.call("fileUrl", target=_raw(target))
+
+    def contains(self, parent, child):
+        return self.bridge.call("contains", parent=_raw(parent), child=_raw(child))
+
+    def sandbox_mode(self):
+        return self.bridge.call("sandboxMode")
+
+    # Processes.
+
+    def resolve_executable(self, command, env=None):
+        return self.bridge.call("resolveExecutable", command=command, env=env or {})
+
+    def spawn(self, argv, cwd=None, stdin="ignore", stdout=Collect(1 << 20), stderr=Collect(1 << 20), grace_ms=5_000, env=None):
+        data = {"data": stdin.decode()} if isinstance(stdin, bytes) else stdin
+        stdio = {"stdin": data, "stdout": _output(stdout), "stderr": _output(stderr)}
+        started = self.bridge.call("spawn", argv=argv, cwd=cwd or self.folder, stdio=stdio, graceMs=grace_ms, env=env or {})
+        return DshCommand(self.bridge, started)
+
+
+class DshCommand(Command):
+    def __init__(self, bridge, number):
+        self.bridge, self.number = bridge, number
+
+    def _ask(self, what, **args):
+        number = self.bridge.ask(what, process=self.number, **args)
+        return Pending(lambda: self.bridge.answer_to(number), lambda: self.bridge.abort(number))
+
+    @property
+    def pid(self):
+        return self._ask("pid").result()
+
+    def begin_done(self):
+        return self._ask("done").then(lambda raw: Outcome(raw["exitCode"], raw["signal"]))
+
+    def done(self):
+        return self.begin_done().result()
+
+    def output(self, name="stdout"):
+        return base64.b64decode(self._ask("output", name=name).result())
+
+    def read_from(self, from_byte=0, name="stdout"):
+        raw = self._ask("readFrom", name=name, fromByte=from_byte).result()
+        return Read(raw["text"], raw["nextOffset"], raw["lossy"], raw.get("spillPath"))
+
+    def write(self, data):
+        self._ask("writeInput", data=base64.b64encode(data).decode()).result()
+
+    def end_input(self):
+        self._ask("endInput").result()
+
+    def terminate(self):
+        self._ask("terminate").result()
+
+    def begin_wait_for_exit(self):
+        return self._ask("waitForExit")
+
+
+def _raw(target):
+    return {"targetKey": target.key, "displayPath": target.display}
+
+
+def _target(raw):
+    return Target(raw["targetKey"], raw["displayPath"])
+
+
+def _info(raw):
+    return raw and Info(raw["version"], raw["type"], raw.get("size"))
+
+
+def _intent(intent):
+    return intent and {"kind": intent[0]} | ({"version": intent[1]} if len(intent) > 1 else {})
+
+
+def _policy(policy):
+    return policy and {"mode": policy.mode, "workspaceRoot": policy.root}
+
+
+def _output(mode):
+    if mode == "pipe":
+        return mode
+    return {"maxBytes": mode.max_bytes} | ({"spill": {"maxBytes": mode.spill_bytes}} if mode.spill_bytes is not None else {})

@@ -1,0 +1,241 @@
+"""The ways `executor` and `agentd`: the session protocol itself, on the executor's own port or through agentd's socket."""
+
+import codecs
+import secrets
+
+from seam import (Collect, Command, Edited, Entry, Failure, Info, Outcome, Pending, Read, Seam, Target, Written)
+from session import DirectSession, Outgoing, Session, from_wire, to_wire
+
+NEW_FILE_MODE = 0o600  # As dsh asks for it.
+DIFF_BYTES_MAX = 10 << 20
+MODES = {"read-only": "ReadOnly", "workspace-write": "WorkspaceWrite", "danger-full-access": "DangerFullAccess"}
+TAIL_READ_BYTES = 16 << 20
+
+
+def with_lf(text):
+    return text.replace("\r\n", "\n")
+
+
+def as_text(content):
+    """As who shows it decodes it: a byte order mark at the beginning is no part of it."""
+    return content.decode("utf-8-sig")
+
+
+class WireSeam(Seam):
+    def __init__(self, stage, ground, way):
+        super().__init__(stage, ground)
+        self.way, self.session = way, self.new_session(stage, way)
+
+    @staticmethod
+    def new_session(stage, way):
+        if way == "agentd":
+            return Session(stage["agentd"]["socket"]).connect()
+        return DirectSession(tuple(stage["executor"]["address"]), stage["executor"]["token"]).connect()
+
+    def another(self):
+        return WireSeam(self.stage, self.ground, self.way)
+
+    def close(self):
+        self.session.end()
+
+    # Files.
+
+    def begin(self, op, args, **how):
+        """A request whose reply is all."""
+        number = self.session.ask(op, args, **how)
+        return Pending(lambda: self.session.reply_to(number), lambda: self.session.cancel(number))
+
+    def begin_with_body(self, op, args, **how):
+        """(reply, the bytes that came with it)"""
+        number = self.session.ask(op, args, down=True, **how)
+        return Pending(lambda: (self.session.reply_to(number), self.session.body_of(number)), lambda: self.session.cancel(number))
+
+    def begin_resolve(self, path, cwd=None):
+        return self.begin("fs.resolve", self._place(path, cwd)).then(
+            lambda ok: Target(from_wire(ok["target"]), from_wire(ok["displayPath"])))
+
+    def begin_stat(self, target):
+        return self.begin("fs.stat", _at(target)).then(lambda ok: _info(ok.get("info")))
+
+    def begin_lstat(self, path, cwd=None):
+        return self.begin("fs.lstat", self._place(path, cwd)).then(lambda ok: _info(ok.get("info")))
+
+    def begin_read_text(self, target):
+        return self.begin_with_body("fs.readText", _at(target)).then(lambda told: as_text(told[1]))
+
+    def begin_read_bytes(self, target, max_bytes):
+        return self.begin_with_body("fs.readBytes", _at(target) | {"maxBytes": max_bytes}).then(lambda told: told[1])
+
+    def stream_text(self, target):
+        number = self.session.ask("fs.readText", _at(target), down=True)
+        self.session.reply_to(number)
+        stream, decoder, taken = self.session.streams[number], codecs.getincrementaldecoder("utf-8-sig")(), 0
+        try:
+            while True:
+                self.session.wait(lambda: stream.ended or len(stream.content) > taken)
+                piece, taken = bytes(stream.content[taken:]), len(stream.content)
+                if text := decoder.decode(piece, final=stream.ended and not stream.error):
+                    yield text
+                if stream.error:
+                    raise Failure(stream.error["code"], stream.error["message"])
+                if stream.ended:
+                    return
+        finally:
+            if not stream.ended:
+                self.session.stop(number)
+
+    def begin_list(self, target):
+        return Pending(lambda: self._all_pages(target), lambda: None)
+
+    def _all_pages(self, target):
+        entries, after, more = [], None, True
+        while more:
+            page = self.session.call("fs.listDir", _at(target) | ({"after": after} if after else {}))
+            entries += page["entries"]
+            more, after = page["more"], page["entries"][-1]["name"] if page["entries"] else None
+        return [_entry(target, each) for each in entries]
+
+    def begin_write(self, target, content, intent=None, policy=None):
+        upload = content.encode()
+        args = _at(target) | {"size": len(upload), "mode": NEW_FILE_MODE, "diffBytesMax": DIFF_BYTES_MAX}
+        args |= {"intent": _intent(intent)} if intent else {}
+
+        def written(told):
+            ok, body = told
+            before = body.decode() if ok.get("before") is not None and len(upload) < DIFF_BYTES_MAX else None
+            return Written(ok["operation"], ok["version"], before, with_lf(content))
+        return self.begin_with_body("fs.write", args, mutating=True, upload=upload, **_narrowing(policy)).then(written)
+
+    def begin_edit(self, target, old, new, replace_all=False, version=None, policy=None):
+        before = old.encode()
+        args = _at(target) | {"oldBytes": len(before), "replaceAll": replace_all, "diffBytesMax": DIFF_BYTES_MAX}
+        args |= {"version": version} if version else {}
+
+        def edited(told):
+            ok, body = told
+            size = ok["before"]["bytes"]
+            return Edited(ok["version"], body[:size].decode(), body[size:].decode())
+        return self.begin_with_body("fs.editText", args, mutating=True, upload=before + new.encode(), **_narrowing(policy)).then(edited)
+
+    def _place(self, path, cwd):
+        return {"path": to_wire(path), "cwd": to_wire(cwd or self.session.welcomes[0]["cwd"])} if path else {"path": path}
+
+    # Processes.
+
+    def resolve_executable(self, command, env=None):
+        ok = self.session.call("process.resolveExecutable", {"command": command, "env": list((env or {}).items())})
+        return from_wire(ok["path"])
+
+    def spawn(self, argv, cwd=None, stdin="ignore", stdout=Collect(1 << 20), stderr=Collect(1 << 20), grace_ms=5_000, env=None):
+        return WireCommand(self.session, argv, cwd or self.folder, {"stdin": stdin, "stdout": stdout, "stderr": stderr}, grace_ms, env or {})
+
+
+class WireCommand(Command):
+    def __init__(self, session, argv, cwd, ends, grace_ms, env):
+        self.session, self.handle, self.pid, self.failed = session, secrets.token_hex(16), -1, None
+        self.streams, toward_us, toward_it = {}, [], []
+        args = {"handle": self.handle, "argv": [to_wire(each) for each in argv], "cwd": to_wire(cwd), "graceMs": grace_ms,
+                "env": [[name, value] for name, value in env.items()], "stdin": "ignore"}
+        upload = None
+        if ends["stdin"] == "pipe":
+            self.streams["stdin"] = session.new_stream()
+            toward_it.append(self.streams["stdin"])
+            args["stdin"] = {"pipe": self.streams["stdin"]}
+        elif isinstance(ends["stdin"], bytes):
+            args["stdin"], upload = "data", Outgoing(ends["stdin"], ended=True)
+        for name in ("stdout", "stderr"):
+            args[name], stream = self._output(ends[name])
+            if stream:
+                self.streams[name] = stream
+                toward_us.append(stream)
+        try:
+            self.pid = session.call("process.spawn", args, mutating=True, upload=upload, streams=toward_us, incoming=toward_it)["pid"]
+        except Failure as failure:
+            if failure.code != "SPAWN_FAILED":
+                raise
+            self.failed = failure
+
+    def _output(self, mode):
+        if mode == "pipe":
+            stream = self.session.new_stream()
+            return {"pipe": stream}, stream
+        collect = {"maxBytes": mode.max_bytes}
+        if mode.spill_bytes is not None:
+            collect["spill"] = {"maxBytes": mode.spill_bytes}
+        return {"collect": collect}, None
+
+    def begin_done(self):
+        if self.failed:
+            return Pending(self._raise_failed, lambda: None)
+        return self._begin_wait("settled").then(lambda state: Outcome(state.get("exitCode"), state.get("signal")))
+
+    def done(self):
+        return self.begin_done().result()
+
+    def _raise_failed(self):
+        raise self.failed
+
+    def _begin_wait(self, until):
+        number = self.session.ask("process.wait", {"handle": self.handle, "until": until})
+        return Pending(lambda: self.session.reply_to(number)["state"], lambda: self.session.cancel(number))
+
+    def state(self):
+        return self.session.call("process.wait", {"handle": self.handle, "until": "exit", "timeoutMs": 0})["state"]
+
+    def output(self, name="stdout"):
+        return self.session.body_of(self.streams[name])
+
+    def read_from(self, from_byte=0, name="stdout"):
+        args = {"handle": self.handle, "output": name, "from": from_byte, "maxBytes": TAIL_READ_BYTES}
+        number = self.session.ask("process.read", args, down=True)
+        ok, body = self.session.reply_to(number), self.session.body_of(number)
+        spill = ok.get("spillPath")
+        return Read(body.decode(errors="replace"), ok["next"], ok["lossy"], spill and from_wire(spill))
+
+    def write(self, data):
+        outgoing = self.session.outgoing[self.streams["stdin"]]
+        outgoing.content += data
+        self.session.send_on(self.streams["stdin"])
+        self.session.wait(lambda: outgoing.stopped or outgoing.sent == len(outgoing.content))
+
+    def end_input(self):
+        self.session.outgoing[self.streams["stdin"]].ended = True
+        self.session.send_on(self.streams["stdin"])
+
+    def terminate(self):
+        if not self.failed:
+            self.session.call("process.terminate", {"handle": self.handle}, mutating=True)
+
+    def begin_wait_for_exit(self):
+        if self.failed:
+            return Pending(lambda: True, lambda: None)
+        return self._begin_wait("empty").then(lambda state: state["empty"])
+
+
+def _at(target):
+    return {"target": to_wire(target.key)}
+
+
+def _info(raw):
+    return raw and Info(raw["version"], raw["type"], raw.get("size"))
+
+
+def _entry(folder, raw):
+    name = from_wire(raw["name"])
+    display = f"{folder.display.rstrip('/')}/{name}"
+    key = from_wire(raw["target"]) if raw.get("target") is not None else display
+    kind = raw["type"] if raw["type"] in ("file", "directory") else "other"
+    return Entry(name, kind, Target(key, display), raw.get("version"), raw.get("size"))
+
+
+def _intent(intent):
+    kind, *version = intent
+    return {"kind": kind} | ({"version": version[0]} if version else {})
+
+
+def _narrowing(policy):
+    """A mode that nobody knows goes as it is: refusing it is the executor's."""
+    if policy is None:
+        return {}
+    mode = MODES.get(policy.mode, policy.mode)
+    return {"permissionMode": mode} | ({"workspaceRoot": policy.root} if mode == "WorkspaceWrite" else {})

@@ -1,0 +1,82 @@
+"""What a harness may rely on, by tag. Cases name the tags that they show; docs/conformance.md is written from both."""
+
+RULES = {
+    # One world.
+    "W1": "Files, commands and terminals of one session are those of one machine: a path means the same to each of them.",
+    "W2": "A folder to work in is where relative paths begin and confines nobody. Equal paths on the host and in the sandbox are two files, and nothing is carried between them unless it is asked for.",
+    "W3": "What is the harness's stays with it: its environment, its keys and its history never enter the sandbox.",
+    "W4": "A new session finds the files of before and nothing else. What belonged to a session that has ended is told as gone, and is never found empty instead.",
+    "W5": "A session ends after what it runs: everything that it started is ended and seen to be gone before the sandbox is left.",
+    "W6": "The folder to work in is made where it is missing. A private folder of the harness is a real one that only its user enters, or it is refused.",
+    "W7": "That a sandbox is gone proves that nothing runs in it any more. Any other failure stays visible, and having no room is told as such, never as a sandbox that is gone.",
+    # Which file.
+    "F1": "A blank path is not found. A path shows absolute and tidied, with no link followed.",
+    "F2": "All ways to spell one file give one key, and the key is the same before the file is made and after.",
+    "F3": "What is not there is absent and no error, also below something that is no folder.",
+    "F4": "A link that leads to nothing stands for what it leads to, and what is made through it is made, and fenced, there. Below a file nothing can be found.",
+    "F5": "Names with newlines, spaces and letters of all alphabets survive.",
+    "F6": "A file's URI has each byte encoded that is not plain. One path contains another by whole names.",
+    # Reading.
+    "R1": "A file that is absent is not found; what is no regular file is refused as such, and a pipe without a writer holds nobody up.",
+    "R2": "Text is UTF-8 without NUL in its first 8,192 bytes; anything else is refused as no text.",
+    "R3": "What is read is what is stored, line ends included. A byte order mark does not show, and an edit keeps it in the file.",
+    "R4": "A text that is streamed comes in pieces that are text each. Bytes that are none fail where they stand, after what was good before. Who leaves off ends the reading in the sandbox too.",
+    "R5": "A bound on what is read is inclusive, and more than that is an error and never a part, also when a file grows meanwhile.",
+    "R6": "What is given up before it is done is told as aborted.",
+    "R7": "A file that is reached is the one that was resolved: when a folder on the way was swapped for a link meanwhile, that is an error and never another file.",
+    "R8": "A folder is listed one level deep, whole, in an order that is always the same. A broken link is listed as something else without version or size; a child that may not be looked at fails the listing.",
+    # Writing.
+    "2.3": "Of several reasons to refuse a write the first counts: given up, denied, no regular file, there already, another version.",
+    "A1": "What is made only if it is absent never takes the place of another, however close the race.",
+    "A2": "A file that is replaced keeps its mode; a new one of dsh's is for its user alone.",
+    "A3": "Missing folders on the way are made. Written through a link, what it leads to is replaced and the link stays.",
+    "A4": "A write that has been made is told as made, whatever comes after.",
+    "A5": "Who reads sees the whole of the old or the whole of the new. A crash leaves no part of a file, and what was gathered for one goes at the next start.",
+    "A6": "What is stored is what was given. Before and after are told with line feeds as line ends; before is absent where nothing was there, where it was no text, and where either is 10 MiB or more.",
+    "A7": "The version that a write returns is the one that a look then shows.",
+    # Editing.
+    "2.4": "Of several reasons to refuse an edit the first counts: absent is stale, no regular file, another version, no text, nothing found, found more than once.",
+    "D1": "An edit finds its text whatever the line ends of either; a lone carriage return is a character. Places do not overlap.",
+    "D2": "A file is written back with the line ends that most of its first 4,096 characters have.",
+    "D3": "The new text of an edit is taken as it is typed.",
+    # Versions.
+    "C1": "Every write to a file's content changes its version, by whomever, also when the size stays the same.",
+    "C2": "Changes to one file happen one after the other. Of several that are guarded by one version exactly one is made.",
+    "C3": "That holds between sessions, too. A write by a command is not held up, and is noticed.",
+    "C4": "Each operation is one request.",
+    "2.6": "A call may be held to less than its session: to read only, or to write below the workspace and the temporary folders. Reads pass in each mode, a mode that nobody knows permits nothing, and what counts is where a path leads when it is changed.",
+    # Commands.
+    "P1": "What cannot be right is refused before anything is started: no program, an impossible time of grace, a signal that was aborted before.",
+    "P2": "A command that cannot be started says so to whoever waits for it; there is nothing left of it to wait for.",
+    "P3": "Arguments reach the program as they are, through no shell. What is typed before it runs is not lost.",
+    "4.1": "A program's name becomes the path of a file that can be executed, by the sandbox's own PATH or the one that is given; anything else is refused.",
+    "4.2": "Standard input may be nothing, a pipe, or bytes that nobody need read. A pipe loses nothing and holds back who writes.",
+    "4.3": "A command has the environment of the sandbox's user less names that look like secrets and less the harness's own, changed by what it is started with; names and values that cannot be are refused.",
+    # Output.
+    "O1": "Offsets count the bytes of the whole output, belong to whoever reads, take nothing away, and hold after the exit.",
+    "O2": "Of a collected output exactly the last bytes are kept, as many as were asked for. It is lossy when a reader begins before them, and only then.",
+    "O3": "A spill is the complete output from the first byte, in a file of the sandbox that only its user reads and nobody guesses. One that would be longer than its bound is never shown.",
+    "O4": "Output is bytes until it is put together: no character is broken by where a piece ends.",
+    "O5": "What is kept for an output, on either side, stays within its bound however much is written.",
+    # The end of a command.
+    "X1": "The end of a command is its exit code or its signal, as the kernel has it.",
+    "X2": "A command is settled within its time of grace after its exit, even when others hold its collected outputs open; a pipe is open until it ends.",
+    "X3": "What became of a command is what the kernel said, not what was asked for.",
+    "X4": "An output that was cut off is an error and never a short success.",
+    "T1": "To terminate is SIGTERM to the whole group, then the time of grace, then SIGKILL; asked twice it is the same.",
+    "T2": "That the first process has ended does not end it: what ignores SIGTERM is killed.",
+    "T3": "A group that was seen empty is never signalled again. One of zombies alone is empty.",
+    "T4": "A wait for the end says yes when nothing lives, and only then; it may be given up.",
+    "T5": "Terminated before it is started, a command leaves nothing.",
+    "T6": "At the end of a session new work is refused, all is terminated and waited for, and what failed is told.",
+    "T7": "Who leaves the group and the session of a command is ended with it all the same.",
+    "4.7": "A link that breaks ends nothing: within its lease a session goes on with its handles and each output where it was. What is lost is told as lost.",
+    # Terminals.
+    "Y1": "Giving up a terminal's start leaves nothing of it.",
+    "Y2": "A signal to the foreground is one, whatever the terminal's mode, and its group is told. The shell's own is not killed that way.",
+    "Y3": "That input is waited for is said when it is proven, and only then.",
+    "Y4": "After the end nothing is written. To terminate ends every group of the session, and who outlives the shell is ended too.",
+    "Y5": "The first byte that is shown is the command's own.",
+    # Elsewhere.
+    "E": "Defects that other providers of such a seam have had are none of ours.",
+}

@@ -1,0 +1,237 @@
+"""What a harness asks of its execution world, as cases see it: one surface, whatever leads to the sandbox. A driver implements
+the begin_* methods; each gives a Pending, so that what is asked can be given up, or be asked at once with something else."""
+
+import contextlib
+import dataclasses
+import os
+
+WAYS = ("executor", "agentd", "dsh")
+
+
+class Failure(Exception):
+    """What was asked failed. `code` is what callers act on; None: the surface gives no code there, only words."""
+
+    def __init__(self, code, message, detail=None):
+        super().__init__(f"{code}: {message}")
+        self.code, self.message, self.detail = code, message, detail or {}
+
+
+def not_through(*ways, why):
+    """Above a case: the surface of these ways cannot express it. The generated page says why."""
+    def mark(case):
+        case.not_through = getattr(case, "not_through", {}) | dict.fromkeys(ways, why)
+        return case
+    return mark
+
+
+@contextlib.contextmanager
+def fails(*codes):
+    """The block must fail, with one of these codes; yields a list that then holds the failure."""
+    met = []
+    try:
+        yield met
+    except Failure as failure:
+        assert failure.code in codes, f"expected {' or '.join(map(str, codes))}, got {failure}"
+        met.append(failure)
+        return
+    raise AssertionError(f"expected {' or '.join(map(str, codes))}, but it was done")
+
+
+class Pending:
+    """Something that was asked for. `finish` waits for what came of it, `give_up` says that it is wanted no more."""
+
+    def __init__(self, finish, give_up):
+        self._finish, self._give_up = finish, give_up
+
+    def result(self):
+        return self._finish()
+
+    def abort(self):
+        """Returns at once; what came of it is still to be asked for."""
+        self._give_up()
+        return self
+
+    def then(self, convert):
+        return Pending(lambda: convert(self._finish()), self._give_up)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    key: str  # Opaque; equal for all ways to spell one file.
+    display: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Info:
+    version: str
+    type: str  # file, directory, other; symlink of lstat.
+    size: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    name: str
+    type: str
+    target: Target
+    version: str | None
+    size: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    operation: str  # create, update
+    version: str
+    before: str | None
+    after: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Edited:
+    version: str
+    before: str
+    after: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """What one call may change. `mode`: read-only, workspace-write, danger-full-access, or what nobody knows."""
+    mode: str
+    root: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Collect:
+    """An output of which the last bytes are kept; all of it in a file, once it is more."""
+    max_bytes: int
+    spill_bytes: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    exit_code: int | None
+    signal: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Read:
+    text: str
+    next: int
+    lossy: bool
+    spill_path: str | None
+
+
+class Command:
+    """What was spawned."""
+
+    pid: int
+
+    def done(self):
+        """Its Outcome, once it is known and its outputs are whole. Raises Failure when it could not be started."""
+        raise NotImplementedError
+
+    def begin_done(self):
+        raise NotImplementedError
+
+    def output(self, name="stdout"):
+        """All bytes of an output that is a pipe, to its end."""
+        raise NotImplementedError
+
+    def read_from(self, from_byte=0, name="stdout"):
+        """What there is now of an output that is collected."""
+        raise NotImplementedError
+
+    def write(self, data):
+        """To a stdin that is a pipe, once it is taken."""
+        raise NotImplementedError
+
+    def end_input(self):
+        raise NotImplementedError
+
+    def terminate(self):
+        raise NotImplementedError
+
+    def wait_for_exit(self):
+        """True: nothing of it is left, which is proven."""
+        return self.begin_wait_for_exit().result()
+
+    def begin_wait_for_exit(self):
+        raise NotImplementedError
+
+
+class Seam:
+    """One session with the sandbox. `ground` is the same machine by another hand; `folder` is the case's own, empty at first."""
+
+    way: str
+
+    def __init__(self, stage, ground):
+        self.stage, self.ground, self.folder = stage, ground, ground.new_folder()
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def at(self, *parts):
+        """The target of a path in the case's folder."""
+        return self.resolve(self.path(*parts))
+
+    def another(self):
+        """A second session by the same way."""
+        raise NotImplementedError
+
+    def close(self):
+        """Ends the session; what it left running ends with it."""
+        raise NotImplementedError
+
+    # Files.
+
+    def resolve(self, path, cwd=None):
+        return self.begin_resolve(path, cwd).result()
+
+    def stat(self, target):
+        """Info, or None: there is none."""
+        return self.begin_stat(target).result()
+
+    def lstat(self, path, cwd=None):
+        return self.begin_lstat(path, cwd).result()
+
+    def read_text(self, target):
+        return self.begin_read_text(target).result()
+
+    def read_bytes(self, target, max_bytes=1 << 30):
+        return self.begin_read_bytes(target, max_bytes).result()
+
+    def stream_text(self, target):
+        """An iterator over texts. Raises Failure where it breaks off; leaving off early ends the reading."""
+        raise NotImplementedError
+
+    def list(self, target):
+        return self.begin_list(target).result()
+
+    def write(self, target, content, intent=None, policy=None):
+        """`intent`: ("createIfAbsent",) or ("replaceIfVersion", version)."""
+        return self.begin_write(target, content, intent, policy).result()
+
+    def edit(self, target, old, new, replace_all=False, version=None, policy=None):
+        return self.begin_edit(target, old, new, replace_all, version, policy).result()
+
+    # Processes.
+
+    def spawn(self, argv, cwd=None, stdin="ignore", stdout=Collect(1 << 20), stderr=Collect(1 << 20), grace_ms=5_000, env=None):
+        """A Command. `stdin`: "ignore", "pipe" or bytes; an output: "pipe" or Collect; of `env`, None removes. Raises Failure when
+        it is refused before anything is started."""
+        raise NotImplementedError
+
+    def resolve_executable(self, command, env=None):
+        raise NotImplementedError
+
+    def run(self, *argv, **how):
+        """A command to its end: (Outcome, stdout)."""
+        command = self.spawn(list(argv), **how)
+        outcome = command.done()
+        return outcome, command.read_from().text
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+        self.ground.remove(self.folder)

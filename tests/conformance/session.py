@@ -1,0 +1,183 @@
+"""A session with an executor, through agentd's socket or on the executor's own port: the harness of tests/support, and beside it
+uploads, cancelling, stopping, and failures that can be looked at."""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+import secrets
+
+from harness import ACK, CREDIT, DATA, END, REPLY, REQUEST, WINDOW, Closed, Harness, Stream
+from seam import Failure
+from websocket import WebSocket
+
+CHALLENGE, PROVE, STOP, CANCEL = 2, 3, 12, 13
+FIRST_BYTES = 64 << 10  # Of an upload, with its request.
+PIECE_BYTES = 128 << 10
+
+
+def to_wire(name):
+    """A path or an argument: bytes that are not UTF-8 stand in a str as surrogates."""
+    try:
+        name.encode()
+        return name
+    except UnicodeEncodeError:
+        return {"b64": base64.b64encode(name.encode(errors="surrogateescape")).decode()}
+
+
+def from_wire(name):
+    return name if isinstance(name, str) else base64.b64decode(name["b64"]).decode(errors="surrogateescape")
+
+
+class Outgoing:
+    """What runs from us: bytes that nobody has asked to stop, as far as there is credit."""
+
+    def __init__(self, content=b"", limit=0, ended=False):
+        self.content, self.sent, self.limit, self.ended = bytearray(content), 0, limit, ended
+        self.told_end = self.stopped = False
+
+    def next_piece(self):
+        """(offset, bytes, whether they are the last) that may be sent now, or None."""
+        end = min(len(self.content), self.limit, self.sent + PIECE_BYTES)
+        last = self.ended and end == len(self.content)
+        if self.stopped or self.told_end or (end <= self.sent and not last):
+            return None
+        piece = self.sent, bytes(self.content[self.sent:end]), last
+        self.sent, self.told_end = end, last
+        return piece
+
+
+class Session(Harness):
+    """Over a Unix socket of agentd."""
+
+    def __init__(self, path=None, sandbox="default/box"):
+        super().__init__(path, sandbox)
+        self.outgoing, self.heard_of = {}, []
+
+    # What is asked.
+
+    def ask(self, op, args, mutating=False, down=False, streams=(), upload=None, incoming=(), **header):
+        """The request's id. `upload`: its bytes, or an Outgoing that goes on growing. `streams` run to us, `incoming` to the
+        executor; `header`: more of what a request may say."""
+        self.last_id += 1
+        number = self.last_id
+        header = {"op": op, "args": args} | {name: value for name, value in header.items() if value is not None}
+        if mutating:
+            self.last_seq += 1
+            header["seq"] = self.last_seq
+        if down:
+            self.streams[number] = Stream()
+            header["down"] = WINDOW
+        self.streams.update((stream, Stream()) for stream in streams)
+        self.outgoing.update((stream, Outgoing()) for stream in incoming)
+        further = [{"id": stream, "limit": WINDOW} for stream in streams] + [{"id": stream} for stream in incoming]
+        header |= {"streams": further} if further else {}
+        payload, flags = b"", 0
+        if upload is not None:
+            sending = self.outgoing[number] = upload if isinstance(upload, Outgoing) else Outgoing(upload, ended=True)
+            header["up"], sending.limit = True, FIRST_BYTES
+            first = sending.next_piece() or (0, b"", False)
+            payload, flags = first[1], END if first[2] else 0
+        self.waiting[number] = header
+        with contextlib.suppress(Closed):  # It is sent again on the next link.
+            self.send(REQUEST, number, header, payload, flags)
+        return number
+
+    def reply_to(self, number):
+        """What came of it. Raises Failure."""
+        self.wait(lambda: number in self.replies)
+        reply = self.replies[number]
+        if "error" in reply:
+            raise Failure(reply["error"]["code"], reply["error"]["message"], reply["error"].get("detail"))
+        return reply["ok"]
+
+    def call(self, op, args, **how):
+        return self.reply_to(self.ask(op, args, **how))
+
+    def body_of(self, number):
+        """The whole of its download, once it has ended. Raises Failure where it breaks off."""
+        stream = self.streams[number]
+        self.wait(lambda: stream.ended)
+        if stream.error:
+            raise Failure(stream.error["code"], stream.error["message"])
+        return bytes(stream.content)
+
+    def cancel(self, number):
+        if number in self.waiting:
+            self.send(CANCEL, number, {})
+            if "seq" not in self.waiting[number]:  # Nothing is heard of it any more.
+                self.waiting.pop(number)
+                self.replies[number] = {"error": {"code": "FS_ABORTED", "message": "it was cancelled"}}
+
+    def stop(self, stream):
+        """What comes is wanted no more."""
+        self.send(STOP, stream, {})
+        self.streams.pop(stream, None)
+
+    def send_on(self, number):
+        """What there is to send of a stream, as far as there is credit."""
+        outgoing = self.outgoing[number]
+        while piece := outgoing.next_piece():
+            offset, content, last = piece
+            self.send(DATA, number, {"offset": offset}, content, END if last else 0)
+
+    # What arrives.
+
+    def _take(self, kind, flags, stream, header, payload):
+        if kind == CREDIT and stream in self.outgoing:
+            self.outgoing[stream].limit = max(self.outgoing[stream].limit, header["limit"])
+            self.send_on(stream)
+        elif kind == STOP and stream in self.outgoing:
+            self.outgoing[stream].stopped = True
+        elif kind == REPLY and "error" in header and stream in self.waiting:
+            self._take_failure(stream, header)
+        else:
+            super()._take(kind, flags, stream, header, payload)
+
+    def _take_failure(self, number, header):
+        """It ends all streams of its request."""
+        request = self.waiting.pop(number)
+        self.replies[number] = header
+        for each in (number, *(further["id"] for further in request.get("streams", []))):
+            if each in self.streams:
+                self.streams[each].ended, self.streams[each].error = True, header["error"]
+            if each in self.outgoing:
+                self.outgoing[each].stopped = True
+        self.send(ACK, 0, {"through": self._answered()})
+
+
+class DirectSession(Session):
+    """On an executor's own port, by a token that proves itself unseen."""
+
+    def __init__(self, address, token):
+        super().__init__()
+        self.address = address
+        self.claims, signature = token.rsplit(".", 1)
+        self.key = base64.urlsafe_b64decode(signature + "=")
+
+    def _open_link(self):
+        return WebSocket(self.address, "/v1/session", "sandfleet.1")
+
+    def _credentials(self):
+        self.nonce = secrets.token_hex(16)
+        return {"claims": self.claims, "nonce": self.nonce}
+
+    def _take(self, kind, flags, stream, header, payload):
+        if kind != CHALLENGE:
+            return super()._take(kind, flags, stream, header, payload)
+        if not hmac.compare_digest(header["proof"], self._proof("executor", header["nonce"])):
+            raise AssertionError("whoever answers does not know the key")
+        self.send(PROVE, 0, {"proof": self._proof("client", header["nonce"])})
+
+    def _proof(self, whose, nonce):
+        text = f"sandfleet {whose}\n{self.nonce}\n{nonce}".encode()
+        return hmac.new(self.key, text, hashlib.sha256).hexdigest()
+
+
+def signed(claims, key):
+    """A token that says `claims`, with a lasting of a day."""
+    def text(data):
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    whole = f"sf1.{text(json.dumps(claims).encode())}"
+    return f"{whole}.{text(hmac.new(key, whole.encode(), hashlib.sha256).digest())}"
