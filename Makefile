@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
 export CTEST_PARALLEL_LEVEL ?= 2
 
-.PHONY: demo test check build bench bench-cluster format clean coverage tidy help
+.PHONY: demo test check build bench bench-agentd bench-cluster format clean coverage tidy help
 
 demo: ## Show everything on this machine: provider, controller, sandboxes, a build in one, crashes, clean-up (KEEP=1 leaves it running)
 	@scripts/bootstrap demo
@@ -27,6 +27,11 @@ bench: ## Measure create→Ready and print it beside the bar (docs/benchmarks.md
 	@scripts/bootstrap
 	@scripts/build release
 	@bench/run
+
+bench-agentd: ## Measure work in a sandbox through agentd, beside raw echoes and E2B's SDKs (docs/benchmarks.md)
+	@scripts/bootstrap test
+	@scripts/build release
+	@bench/agentd
 
 bench-cluster: ## Measure controllers in a cluster with 1,000 sandboxes (N=10000 for more; docs/benchmarks.md)
 	@scripts/bootstrap test

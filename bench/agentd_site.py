@@ -1,0 +1,124 @@
+"""Where bench/agentd measures: a sandbox that is Ready, agentd, and those that it compares, as processes that take turns."""
+
+import contextlib
+import http.client
+import os
+import pathlib
+import subprocess
+
+from measure import REPO
+import world  # Found by measure.
+from harness import Agentd
+from world import Program
+
+CONTENDERS = REPO / "bench/contenders"
+ECHO_PORT = 24999  # Inside; below those that connections leave from.
+
+
+class Contender:
+    """A process that obeys bench/contenders/commands.h."""
+
+    def __init__(self, *argv, env=None):
+        self.process = subprocess.Popen([*map(str, argv)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(env or {})})
+
+    def ask(self, word, times, *numbers):
+        """Nanoseconds, for each time."""
+        print(word, times, *numbers, file=self.process.stdin, flush=True)
+        took = [int(each) for each in self.process.stdout.readline().split()]
+        assert len(took) == times, f"{self.process.args} answered {len(took)} of {times} times: {word} {numbers}"
+        return took
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(30)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+
+def where(piece):
+    found = subprocess.run([REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
+    return found.stdout.strip()
+
+
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+class Site:
+    def __init__(self, provider, controller, agentd, folder):
+        self.provider, self.controller, self.agentd, self.folder = provider, controller, agentd, folder
+        self.box = controller.sandboxes()["box"]["status"]["sandboxID"]
+        self.executor = self._executor()
+
+    def _executor(self):
+        """The pid of the one that serves: the child of its parent."""
+        found = {pid for pid, command in world.processes_of(self.provider.folder).items() if "sandfleet-executor run " in command}
+        serving = [pid for pid in found if parent_of(pid) in found]
+        assert len(serving) == 1, found
+        return serving[0]
+
+    def cli(self, verb, *words):
+        """A command line about this sandbox."""
+        return [str(world.programs_folder() / "sandfleet"), verb, "--socket", str(self.agentd.socket), *map(str, words)]
+
+    def inside(self, command):
+        code, output = world.run_inside(self.provider, self.box, command)
+        assert code == 0, (command, code, output)
+        return output
+
+    @contextlib.contextmanager
+    def contenders(self):
+        """{name: Contender}, our own first."""
+        program = str(world.programs_folder() / "bench_echo")
+        socket, inside = self.folder / "echo.sock", self._echo_inside(program)
+        js = {"E2B_SDK": f"{where('js-2.51')}/node_modules/e2b/dist/index.mjs"}
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(Program("bench_echo", "serve-unix", socket, log=self.folder / "echo.log", ready_file=socket))
+
+            def begin(*argv, env=None):
+                return stack.enter_context(Contender(*argv, env=env))
+            yield {
+                "agentd": begin(world.programs_folder() / "bench_carried", self.agentd.socket, "default", "box"),
+                "echo, socket": begin(program, "ask-unix", socket),
+                "echo, router": begin(program, "ask-web", *inside),
+                "E2B JS": begin(where("node"), CONTENDERS / "sdk.mjs", env={**self.provider.sdk_env(), **js}),
+                "E2B Python": begin(f"{where('python')}/bin/python", CONTENDERS / "sdk.py", env=self.provider.sdk_env()),
+            }
+
+    def _echo_inside(self, program):
+        """Starts an echo beside the executor; how the router is asked for it."""
+        subprocess.run(self.cli("cp", program, "box:bench_echo"), check=True, timeout=60)
+        world.run_inside(self.provider, self.box, f"exec $HOME/bench_echo serve-web {ECHO_PORT}", background=True)
+        status, detail = self.provider.ask("GET", f"/sandboxes/{self.box}")
+        assert status == 200, detail
+        headers = {"E2b-Sandbox-Id": self.box, "E2b-Sandbox-Port": str(ECHO_PORT)}
+        token = detail.get("trafficAccessToken")
+
+        def listens():
+            connection = http.client.HTTPConnection("127.0.0.1", self.provider.ports[1], timeout=10)
+            with contextlib.closing(connection):
+                connection.request("GET", "/", None, {**headers, **({"E2b-Traffic-Access-Token": token} if token else {})})
+                return connection.getresponse().status == 426  # It speaks WebSocket.
+        world.wait_until("an echo inside", listens)
+        return ["127.0.0.1", self.provider.ports[1], self.box, ECHO_PORT, *([token] if token else [])]
+
+
+@contextlib.contextmanager
+def site():
+    with world.temporary_folder("bench") as folder, world.Provider(folder / "provider") as provider:
+        with world.Controller(folder / "controller") as controller:
+            controller.declare("provider", world.provider_manifest(provider))
+            controller.declare("box", world.sandbox_manifest("box"))
+            controller.wait_ready("box")
+            with Agentd(folder / "agentd", controller) as agentd:
+                yield Site(provider, controller, agentd, folder)
+            controller.cli("delete", "box")
+            world.wait_until("all gone", lambda: not provider.sandboxes(), 60)
