@@ -36,7 +36,7 @@ std::optional<bool> is_waiting(InputWaiting waiting) {
 aio::Task<> run(Site site, wire::ForegroundArgs args) {
   const auto process = co_await site.processes.find_begun(site.caller, args.handle);
   if (!process) co_return site.call->fail(failure_of(process.error()));
-  const auto found = co_await (*process)->foreground(site.background);
+  const auto found = co_await (*process)->foreground(site.background, args.typed.value_or(0));
   if (!found) co_return site.call->fail(failure_of(found.error()));
   wire::ForegroundArgs::Ok ok;
   if (*found) ok = {(*found)->group, is_waiting((*found)->waiting)};

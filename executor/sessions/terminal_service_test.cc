@@ -136,6 +136,30 @@ TEST(TerminalService, LivesThroughACutAtEachFrame) {
   }
 }
 
+aio::Task<> count_what_is_on_its_way(Site& site) {
+  Client& client = site.client;
+  Shell shell = co_await begin_shell(site);
+  co_await see(site, shell, std::string(kPrompt));
+  co_await until_waiting(site, shell, true);
+  const auto waiting = [&](std::int64_t typed) {
+    return Client::ask(client, wire::ForegroundArgs{shell.handle, typed});
+  };
+  const std::string line = "cd /";
+  const auto typed = static_cast<std::int64_t>(line.size() + 1);
+  EXPECT_EQ((co_await waiting(typed)).as<wire::ForegroundArgs>(),
+            (wire::ForegroundArgs::Ok{shell.pid, false}));
+  EXPECT_EQ((co_await waiting(0)).as<wire::ForegroundArgs>().input_waiting, true);
+  co_await enter(site, shell, line);
+  co_await see(site, shell, line + "\r\n" + std::string(kPrompt));
+  co_await until_waiting(site, shell, true);
+  EXPECT_EQ((co_await waiting(typed)).as<wire::ForegroundArgs>().input_waiting, true);
+  EXPECT_EQ((co_await waiting(typed + 1)).as<wire::ForegroundArgs>().input_waiting, false);
+}
+// covers: Y3
+TEST(TerminalService, TakesNobodyForWaitingWhileWhatWasTypedIsOnItsWay) {
+  tell_connected(count_what_is_on_its_way);
+}
+
 aio::Task<> come_back(Site& site) {
   Client& client = site.client;
   Shell shell = co_await begin_shell(site);

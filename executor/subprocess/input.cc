@@ -25,9 +25,7 @@ aio::Task<> ProcessInput::carry(std::shared_ptr<ProcessInput> input) {
   input->changed_.notify_all();
 }
 
-std::int64_t ProcessInput::may_reach() const {
-  return (unread_ ? arrived_ : written_) + kInputWindowBytes;
-}
+std::int64_t ProcessInput::may_reach() const { return passed_on() + kInputWindowBytes; }
 
 ProcessResult<base::Done> ProcessInput::put(std::int64_t offset, std::string_view bytes) {
   if (failure_) return *failure_;

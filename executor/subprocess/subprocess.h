@@ -93,8 +93,10 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
 
   // Its terminal. kInvalid: it has none; kConflict: the command has ended, or is being ended.
   ProcessResult<base::Done> resize(TerminalSize size);
-  // Nothing when no process group is in the foreground.
-  aio::Task<ProcessResult<std::optional<Foreground>>> foreground(aio::Background& background);
+  // Nothing when no process group is in the foreground. It does not wait for input while not all of
+  // the first `typed` bytes of stdin, or of what has arrived, were passed on to the terminal.
+  aio::Task<ProcessResult<std::optional<Foreground>>> foreground(aio::Background& background,
+                                                                 std::int64_t typed = 0);
   // To the process group in the foreground, which is returned. kInvalid: not one of SIGINT,
   // SIGQUIT, SIGTSTP, SIGTERM, SIGHUP and SIGKILL; kConflict: nobody is in the foreground, or it is
   // the command itself, and is not killed so; kDenied: they belong to another user.

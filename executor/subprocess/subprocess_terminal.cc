@@ -67,9 +67,14 @@ ProcessResult<base::Done> Subprocess::resize(TerminalSize size) {
 }
 
 aio::Task<ProcessResult<std::optional<Foreground>>> Subprocess::foreground(
-    aio::Background& background) {
+    aio::Background& background, std::int64_t typed) {
   const auto self = shared_from_this();
   CO_CHECK_OK(has_terminal());
+  if (input_ && input_->passed_on() < std::max(typed, input_->arrived())) {
+    const auto group = foreground_group(terminal_->master.get());
+    if (!group) co_return std::optional<Foreground>();
+    co_return std::optional(Foreground{*group, InputWaiting::kNo});
+  }
   const auto looked =
       co_await background.run([terminal = terminal_]() -> base::Result<std::optional<Foreground>> {
         return look_at_foreground(*terminal);

@@ -456,6 +456,25 @@ def processes_of(folder):
     return found
 
 
+class Marker:
+    """What a command has in its environment, and nobody else on this machine."""
+
+    NAME = "SANDFLEET_MARKED"
+
+    def __init__(self):
+        self.value = secrets.token_hex(16)
+        self.env = {self.NAME: self.value}
+
+    def processes(self):
+        """Command lines of the living whose environment has it, by pid; the machine sees into its sandboxes."""
+        found, wanted = {}, f"{self.NAME}={self.value}".encode()
+        for entry in os.scandir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and wanted in pathlib.Path(entry.path, "environ").read_bytes().split(b"\0"):
+                    found[int(entry.name)] = pathlib.Path(entry.path, "cmdline").read_bytes()
+        return found
+
+
 def cgroup2():
     """Where a cgroup2 hierarchy is mounted, or None."""
     with open("/proc/self/mountinfo") as table:

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SubprocessTerminalHandle, SubprocessTerminalSpawnSpec } from '@deepseek-ai/dsh-subprocess';
+import { Streams } from '../src/session/streams.js';
 import { run, sharedHarness, until } from './chain.js';
 
 // Terminals over the real chain, bare and under the published backend of dsh's terminal tools.
@@ -46,6 +47,20 @@ test('what waits for input is known to, and gets what is typed', { skip }, async
   await until('nobody waits for input', async () => (await handle.inspectForeground())?.inputWaiting === false);
   await handle.terminate();
   await until('the output ends', () => shown.ended);
+});
+
+test('nobody waits for input while some is on its way', { skip }, async (t) => { // covers: Y3
+  const [handle, shown] = await terminal('exec cat');
+  const waits = async (): Promise<boolean> => (await handle.inspectForeground())?.inputWaiting === true;
+  await until('it waits for input', waits);
+  const held = t.mock.method(Streams.prototype as unknown as { nextData(): undefined }, 'nextData', () => undefined); // Requests overtake it.
+  await handle.write('one\r');
+  assert.equal(await waits(), false);
+  held.mock.restore();
+  await handle.write('two\r');
+  await until('both came back', () => shown.text.split('two').length === 3);
+  await until('it waits for input again', waits);
+  await handle.terminate();
 });
 
 test('a signal goes to the group in the foreground, also where typing would not do', { skip }, async () => { // covers: Y2

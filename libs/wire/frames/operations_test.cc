@@ -233,6 +233,7 @@ TEST(TerminalOperations, ReadWhatTheyWrote) {
               R"({"columns":200,"handle":"0123456789abcdef","rows":50})");
   expect_same(ResizeTerminalArgs::Ok{}, "{}");
   expect_same(ForegroundArgs{kHandle}, R"({"handle":"0123456789abcdef"})");
+  expect_same(ForegroundArgs{kHandle, 9}, R"({"handle":"0123456789abcdef","typed":9})");
   expect_same(ForegroundArgs::Ok{}, "{}");
   expect_same(ForegroundArgs::Ok{7, {}}, R"({"processGroup":7})");
   expect_same(ForegroundArgs::Ok{7, false}, R"({"inputWaiting":false,"processGroup":7})");
@@ -337,6 +338,9 @@ TEST(TerminalOperations, RefuseWhatBreaksALimit) {
       {"too_wide", R"({"handle":"0123456789abcdef","rows":1,"columns":65536})", "from 1 to 65535"},
       {"half", R"({"handle":"0123456789abcdef","rows":1})", "\"columns\" is missing"},
       {"whose", R"({"rows":1,"columns":1})", "\"handle\" is missing"},
+  });
+  expect_refused<ForegroundArgs>({
+      {"typed_back", R"({"handle":"0123456789abcdef","typed":-1})", "\"typed\" must be"},
   });
   expect_refused<ForegroundArgs::Ok>({
       {"group_0", R"({"processGroup":0})", "\"processGroup\" must be"},

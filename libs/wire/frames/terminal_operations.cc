@@ -6,6 +6,7 @@ namespace {
 constexpr Handle kHandle;
 constexpr Number kSide{1, kTerminalSideMax};
 constexpr Number kProcessGroup{1};
+constexpr Number kTyped;
 constexpr Text kSignal{4, 16};
 
 }  // namespace
@@ -23,6 +24,7 @@ void fields(auto&, Fields&) {}
 template <Is<ForegroundArgs> Fields>
 void fields(auto& visit, Fields& m) {
   visit("handle", m.handle, kHandle);
+  visit.optional("typed", m.typed, kTyped);
 }
 
 template <Is<ForegroundArgs::Ok> Fields>

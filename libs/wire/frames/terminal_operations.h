@@ -28,6 +28,7 @@ struct ForegroundArgs {
     bool operator==(const Ok&) const = default;
   };
   std::string handle;
+  std::optional<std::int64_t> typed = std::nullopt;  // So much of its stdin has the client written.
   bool operator==(const ForegroundArgs&) const = default;
 };
 

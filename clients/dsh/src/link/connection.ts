@@ -115,6 +115,9 @@ export class Connection {
     this.session.append(stream, bytes);
     this.pump();
   }
+  appended(stream: number): number {
+    return this.session.appended(stream);
+  }
   end(stream: number): void {
     this.session.end(stream);
     this.pump();

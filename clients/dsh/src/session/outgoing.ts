@@ -25,6 +25,10 @@ export class Outgoing {
 
   constructor(private limit: number) {}
 
+  /** How much was appended so far. */
+  get appended(): number {
+    return this.tail;
+  }
   get held(): number {
     return this.tail - this.base;
   }

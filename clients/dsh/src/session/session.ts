@@ -251,6 +251,10 @@ export class Session {
   append(stream: number, bytes: Uint8Array): void {
     this.streams.outgoing.get(stream)?.append(bytes);
   }
+  /** How much so far, where it is still wanted. */
+  appended(stream: number): number {
+    return this.streams.outgoing.get(stream)?.appended ?? 0;
+  }
   end(stream: number): void {
     this.streams.outgoing.get(stream)?.end();
   }

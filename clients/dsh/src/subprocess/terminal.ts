@@ -28,6 +28,7 @@ export class SandboxTerminal implements SubprocessTerminalHandle {
     readonly pid: number,
     readonly output: Readable,
     private readonly input: Writable,
+    private readonly typed: number, // The stream behind it.
   ) {
     input.on('error', () => {}); // A write that fails rejects by itself.
     this.done = waits.until(handle, 'exit').then(({ exitCode, signal }) => ({
@@ -59,7 +60,7 @@ export class SandboxTerminal implements SubprocessTerminalHandle {
     const { signal } = spec;
     try {
       const ok = await calls.call('process.spawn', args, { mutating: true, signal, toClient: [shown], toServer: [typed], ...prepared.narrowing });
-      const terminal = new SandboxTerminal(calls, waits, handle, ok.pid as number, output, input);
+      const terminal = new SandboxTerminal(calls, waits, handle, ok.pid as number, output, input, typed);
       if (!signal?.aborted) return terminal;
       terminal.done.catch(() => {});
       await terminal.terminate();
@@ -80,10 +81,11 @@ export class SandboxTerminal implements SubprocessTerminalHandle {
     );
   }
 
+  /** Whoever waits for input does so after all that was written before. */
   async inspectForeground(): Promise<SubprocessTerminalForeground | undefined> {
     this.refuseAtTheEnd();
     try {
-      const { processGroup, inputWaiting } = await this.ask('terminal.foreground', {}, false);
+      const { processGroup, inputWaiting } = await this.ask('terminal.foreground', { typed: this.calls.connection.appended(this.typed) }, false);
       if (processGroup === undefined || processGroup === null) return undefined;
       return { processGroupId: processGroup as number, inputWaiting: inputWaiting === true };
     } catch (error) {

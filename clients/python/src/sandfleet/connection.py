@@ -212,6 +212,10 @@ class Connection:
                 return False
         return True
 
+    def sent(self, stream: int) -> int:
+        """How much of it was taken in so far, where it is still wanted."""
+        return self._session.appended(stream)
+
     def _append(self, stream: int, data: memoryview) -> int:
         count = min(self._session.room(stream), len(data))
         self._session.append(stream, bytes(data[:count]))

@@ -199,6 +199,12 @@ class Writer:
 
     def __init__(self, connection: Connection, stream: int) -> None:
         self._connection, self._stream = connection, stream
+        self.begin = 0  # Of the stream, in all that the process gets.
+
+    @property
+    def written(self) -> int:
+        """How much of what the process gets, in all; it may be on its way."""
+        return self.begin + self._connection.sent(self._stream)
 
     async def write(self, data: bytes) -> None:
         """Once it is taken in; what is not read holds this back. Raises BrokenPipeError where nobody reads any more."""
@@ -321,8 +327,11 @@ class Process:
         )
         welcome = self._asking.connection.welcome
         self._instance = welcome.instance if welcome else None
-        state = state_of((await self._asking.connection.call(call))["state"])
+        ok = await self._asking.connection.call(call)
+        state = state_of(ok["state"])
         self.pid = state.pid
+        if self.stdin:
+            self.stdin.begin = ok["stdinAt"]
         if adopt and not state.empty:
             self._custody.add(self)
         return state
@@ -406,7 +415,9 @@ class Process:
         await self._asking.call("terminal.resize", mutating=True, handle=self.handle, rows=rows, columns=columns)
 
     async def foreground(self) -> Foreground:
-        ok = await self._asking.call("terminal.foreground", handle=self.handle)
+        """Whoever waits does so after all that was written to `stdin` before."""
+        typed = self.stdin.written if self.stdin else None
+        ok = await self._asking.call("terminal.foreground", handle=self.handle, typed=typed)
         return Foreground(ok.get("processGroup"), ok.get("inputWaiting"))
 
     async def signal_foreground(self, signal: str) -> int:

@@ -228,6 +228,11 @@ class Session:
         if outgoing := self._streams.outgoing.get(stream):
             outgoing.append(data)
 
+    def appended(self, stream: int) -> int:
+        """How much so far, where it is still wanted."""
+        outgoing = self._streams.outgoing.get(stream)
+        return outgoing.tail if outgoing else 0
+
     def end(self, stream: int) -> None:
         if outgoing := self._streams.outgoing.get(stream):
             outgoing.end()

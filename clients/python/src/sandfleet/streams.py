@@ -50,7 +50,8 @@ class Outgoing:
         return self._base == 0
 
     @property
-    def _tail(self) -> int:
+    def tail(self) -> int:
+        """How much was appended so far."""
         return self._base + len(self._kept)
 
     def room(self, allowance: int) -> int:
@@ -64,7 +65,7 @@ class Outgoing:
         self.closed = True
 
     def stop(self) -> None:
-        self._forget_before(self._tail)
+        self._forget_before(self.tail)
         self.done = True
 
     def credit(self, received: int, limit: int, ended: bool) -> None:
@@ -72,7 +73,7 @@ class Outgoing:
             return
         if received > self._sent_most:
             raise ProtocolError("it received more than was sent")
-        if ended and not (self.closed and received == self._tail):
+        if ended and not (self.closed and received == self.tail):
             raise ProtocolError("it received an end that was not sent")
         self._acknowledged = max(self._acknowledged, received)
         self._limit = max(self._limit, limit)
@@ -98,7 +99,7 @@ class Outgoing:
     def ready(self) -> bool:
         if self.done or self._blocked:
             return False
-        return self._sent < self._limit if self._sent < self._tail else self.closed and not self._end_sent
+        return self._sent < self._limit if self._sent < self.tail else self.closed and not self._end_sent
 
     @property
     def may_begin(self) -> bool:
@@ -108,10 +109,10 @@ class Outgoing:
     def next(self, bytes_max: int) -> tuple[int, bytes, bool]:
         """What goes out next, when it is ready: where it begins, the bytes, whether they are the last."""
         offset = self._sent
-        until = min(self._tail, max(self._limit, offset), offset + bytes_max)
+        until = min(self.tail, max(self._limit, offset), offset + bytes_max)
         payload = bytes(self._kept[offset - self._base : until - self._base])
         self._sent, self._sent_most = until, max(self._sent_most, until)
-        self._end_sent = self.closed and until == self._tail
+        self._end_sent = self.closed and until == self.tail
         return offset, payload, self._end_sent
 
     def _forget_before(self, offset: int) -> None:

@@ -18,6 +18,7 @@ from sandfleet import (
     RemoteError,
     Sandbox,
 )
+from sandfleet.streams import Streams
 
 # Ignores SIGTERM itself, and leaves somebody who does so too in a session of his own.
 LEAVES_SOMEBODY = """trap '' TERM
@@ -277,6 +278,25 @@ async def test_a_terminal_shows_what_is_typed(chain):
             await shell.stdin.write(b"stty size; exit 4\n")
             assert b"20 50" in await shell.stdout.read()
             assert (await shell.wait()).exit_code == 4
+
+
+# covers: Y3
+async def test_nobody_waits_for_input_while_some_is_on_its_way(chain, monkeypatch):
+    async with sandbox(chain) as box, await box.terminal(["cat"]) as cat:
+        while not (await cat.foreground()).input_waiting:
+            await asyncio.sleep(0.01)
+        with monkeypatch.context() as patched:
+            patched.setattr(Streams, "_next_data", lambda *_: None)  # Requests overtake it.
+            await cat.stdin.write(b"one\n")
+            assert (await cat.foreground()).input_waiting is False
+        await cat.stdin.write(b"two\n")
+        shown = b""
+        async for piece in cat.stdout:
+            shown += piece.data
+            if shown.count(b"two") == 2:
+                break
+        while not (await cat.foreground()).input_waiting:
+            await asyncio.sleep(0.01)
 
 
 async def test_more_commands_at_once_than_waits(chain):
