@@ -7,7 +7,6 @@
 //                                             the executor, through the provider's router
 #include <signal.h>
 
-#include <algorithm>
 #include <atomic>
 #include <random>
 
@@ -28,29 +27,18 @@ using namespace agentd;  // NOLINT: the program's own words.
 
 namespace {
 
-constexpr int kBackgroundThreads = 4;               // Names are looked up there.
-constexpr std::size_t kDescriptorsForOthers = 128;  // Than links.
+constexpr int kBackgroundThreads = 4;  // Names are looked up there.
 
 constexpr std::size_t kAuthoritiesBytesMax = 4u << 20;
 
-// Each link has one to the harness and one to the executor.
 RosterLimits limits_of(const Options& options, std::size_t descriptors) {
-  RosterLimits limits{.links_max = static_cast<std::size_t>(options.links_max),
-                      .links_each_max = static_cast<std::size_t>(options.links_each_max)};
-  const std::size_t for_links = descriptors - std::min(descriptors / 2, kDescriptorsForOthers);
-  limits.greeting_max = std::clamp<std::size_t>(for_links / 8, 1, limits.greeting_max);
-  const std::size_t room = (for_links - 2 * limits.greeting_max) / 2;
-  if (room < limits.links_max) {
+  const RosterLimits wanted{.links_max = static_cast<std::size_t>(options.links_max),
+                            .links_each_max = static_cast<std::size_t>(options.links_each_max)};
+  const RosterLimits limits = fitting(wanted, descriptors);
+  if (limits.links_max < wanted.links_max)
     base::log::warn("fewer links than asked for: there are not enough descriptors",
-                    {{"links", room}, {"descriptors", descriptors}});
-    limits.links_max = std::max<std::size_t>(room, 1);
-  }
+                    {{"links", limits.links_max}, {"descriptors", descriptors}});
   return limits;
-}
-
-base::Result<base::Done> make_folder_of(const std::filesystem::path& socket) {
-  if (!socket.has_parent_path()) return base::Done{};
-  return base::make_folders(socket.parent_path(), 0755);
 }
 
 base::Result<Dialler> dialler_of(const Options& options, aio::Background& background) {
@@ -109,22 +97,20 @@ base::Result<int> run(const Options& options) {
       .jitter = [&chance] { return std::uniform_real_distribution<>(0, 1)(chance); }};
   Carriers carriers(parts, limits);
 
-  CHECK_OK(make_folder_of(options.socket));
-  TRY(const auto listener, base::UnixListener::at(options.socket, settings.rights));
   const Serve carry = [&carriers](std::shared_ptr<aio::Stream> harness, Caller caller) {
     carriers.carry(std::move(harness), std::move(caller));
   };
-  UnixDoor door(loop.executor(), *listener, settings.allowed, carry);
+  TRY(const auto door, UnixDoor::at(loop.executor(), background, settings.door, carry));
   std::unique_ptr<TcpDoor> tcp;
   if (settings.tcp) {
     TRY(tcp, TcpDoor::at(loop.executor(), *settings.tcp, carry));
   }
   std::atomic<bool> ending = false;
-  TRY(const auto server, serve_metrics(options, registry, [&ending] {
-        return std::string(ending ? "it is about to end" : "");
+  TRY(const auto server, serve_metrics(options, registry, [&ending, &door] {
+        return ending ? "it is about to end" : door->trouble();
       }));
   CHECK_OK(say_ready(options, *server, tcp.get()));
-  return loop.run(serve(loop.executor(), {door, tcp.get()}, carriers, ending,
+  return loop.run(serve(loop.executor(), {*door, tcp.get()}, carriers, ending,
                         base::Seconds(options.drain_seconds)));
 }
 

@@ -79,18 +79,18 @@ base::Result<wire::SandboxName> sandbox_of(const std::string& text) {
 }  // namespace
 
 base::Result<Settings> settings_of(const Options& options) {
-  Settings settings;
-  TRY(settings.rights.mode, mode_of(options.socket_mode));
+  Settings settings{.door = {.path = options.socket}};
+  TRY(settings.door.rights.mode, mode_of(options.socket_mode));
   if (!options.socket_group.empty()) {
-    TRY(settings.rights.group, group_of("--socket-group", options.socket_group));
+    TRY(settings.door.rights.group, group_of("--socket-group", options.socket_group));
   }
   for (const std::string& one : options.allow_uids) {
     TRY(const uid_t uid, user_of(one));
-    settings.allowed.uids.push_back(uid);
+    settings.door.allowed.uids.push_back(uid);
   }
   for (const std::string& one : options.allow_gids) {
     TRY(const gid_t gid, group_of("--allow-gid", one));
-    settings.allowed.gids.push_back(gid);
+    settings.door.allowed.gids.push_back(gid);
   }
   TRY(settings.tcp, tcp_of(options));
   if (!options.sandbox.empty()) {

@@ -41,8 +41,7 @@ struct Options {
 
 // The same, as the program's parts take it.
 struct Settings {
-  base::SocketRights rights;
-  Allowed allowed;
+  UnixDoorSettings door;
   std::optional<TcpDoorSettings> tcp;
   std::optional<wire::SandboxName> usual;
 };

@@ -18,10 +18,10 @@ TEST(Options, BecomeWhatThePartsTake) {
   options.sandbox = "team-a/box";
   const auto settings = settings_of(options);
   ASSERT_TRUE(settings) << settings.error().message;
-  EXPECT_EQ(settings->rights.mode, 0640u);
-  EXPECT_EQ(settings->rights.group, 27u);
-  EXPECT_THAT(settings->allowed.uids, ElementsAre(0, 1000));
-  EXPECT_THAT(settings->allowed.gids, ElementsAre(0));
+  EXPECT_EQ(settings->door.rights.mode, 0640u);
+  EXPECT_EQ(settings->door.rights.group, 27u);
+  EXPECT_THAT(settings->door.allowed.uids, ElementsAre(0, 1000));
+  EXPECT_THAT(settings->door.allowed.gids, ElementsAre(0));
   EXPECT_EQ(settings->usual, (wire::SandboxName{"team-a", "box"}));
 }
 

@@ -36,13 +36,20 @@ struct Site {
 aio::Task<> put_much(Site& site) {
   while (co_await site.outbox.put(std::string(64u << 10, 'x'))) ++site.put;
 }
+// Until it holds so many bytes, and for some turns of the loop more, in which it may come to hold
+// too many.
+aio::Task<> until_full(Site& site) {
+  constexpr base::Milliseconds kATurn{0};
+  while (site.outbox.held() < Outbox::kBytesMax) co_await aio::sleep_for(kATurn);
+  for (int i = 0; i < 10; ++i) co_await aio::sleep_for(kATurn);
+}
 aio::Task<> put_until_it_waits(Site& site) {
-  co_await aio::race(put_much(site), aio::sleep_for(base::Milliseconds(20)));
+  co_await aio::race(put_much(site), until_full(site));
   EXPECT_GE(site.outbox.held(), Outbox::kBytesMax);
   EXPECT_LT(site.outbox.held(), Outbox::kBytesMax + (65u << 10));
   const std::size_t before = site.put;
   EXPECT_TRUE(co_await site.outbox.take());
-  co_await aio::race(put_much(site), aio::sleep_for(base::Milliseconds(20)));
+  co_await aio::race(put_much(site), until_full(site));
   EXPECT_EQ(site.put, before + 1) << "one was taken, one more has room";
 }
 TEST(Outboxes, LetWhoPutsMoreInWait) { aio::testing::tell(put_until_it_waits); }
@@ -69,7 +76,7 @@ aio::Task<> take_in_order(Site& site) {
 TEST(Outboxes, SayTheLastWordLast) { aio::testing::tell(take_in_order); }
 
 aio::Task<> close_while_one_waits(Site& site) {
-  co_await aio::race(put_much(site), aio::sleep_for(base::Milliseconds(20)));
+  co_await aio::race(put_much(site), until_full(site));
   aio::TaskGroup tasks(site.loop.executor());
   tasks.spawn(put_much(site));
   site.outbox.close();

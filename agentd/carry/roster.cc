@@ -1,9 +1,24 @@
 #include "agentd/carry/roster.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace agentd {
+namespace {
+
+constexpr std::size_t kDescriptorsForOthers = 128;  // Than links.
+
+}  // namespace
+
+RosterLimits fitting(RosterLimits wanted, std::size_t descriptors) {
+  const std::size_t for_links = descriptors - std::min(descriptors / 2, kDescriptorsForOthers);
+  wanted.greeting_max = std::clamp<std::size_t>(for_links / 8, 1, wanted.greeting_max);
+  const std::size_t for_greeting = std::min(2 * wanted.greeting_max, for_links);
+  const std::size_t room = std::max<std::size_t>((for_links - for_greeting) / 2, 1);
+  wanted.links_max = std::min(wanted.links_max, room);
+  return wanted;
+}
 
 void Roster::join(Member& member) {
   greeting_.push_back(&member);

@@ -18,6 +18,10 @@ struct RosterLimits {
   std::size_t links_each_max = 64;  // Of them, to one sandbox.
 };
 
+// So many of them as there are descriptors for: each link has one to the harness and one to the
+// executor, and some are needed besides.
+RosterLimits fitting(RosterLimits wanted, std::size_t descriptors);
+
 // All harness links of this agentd: how many there may be, and which has a session. Pure.
 class Roster {
  public:

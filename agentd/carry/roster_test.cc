@@ -91,6 +91,25 @@ TEST(Roster, KnowsWhoHasASessionWhenOthersHaveLeft) {
   EXPECT_FALSE(newest.left) << "it has given that session up";
 }
 
+TEST(RosterLimits, FitTheDescriptorsThatThereAre) {
+  struct Case {
+    std::size_t descriptors, greeting, links;
+  };
+  for (const auto& [descriptors, greeting, links] : {Case{1u << 20, 256, 1'024},
+                                                     {1'024, 112, 336},
+                                                     {256, 16, 48},
+                                                     {16, 1, 3},
+                                                     {3, 1, 1},
+                                                     {2, 1, 1},
+                                                     {1, 1, 1},
+                                                     {0, 1, 1}}) {
+    const RosterLimits limits = fitting({}, descriptors);
+    EXPECT_EQ(limits.greeting_max, greeting) << descriptors;
+    EXPECT_EQ(limits.links_max, links) << descriptors;
+    EXPECT_EQ(limits.links_each_max, 64u);
+  }
+}
+
 TEST(Roster, ClosesForAllAndForWhoComesLater) {
   Roster roster({});
   Link greeting(roster), entered(roster);

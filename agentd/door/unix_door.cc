@@ -23,6 +23,8 @@ void turn_away(const base::Fd& connection, const std::string& why) {
   ::send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+constexpr mode_t kFolderMode = 0755;
+
 template <typename Id>
 bool contains(const std::vector<Id>& ids, Id id) {
   return std::ranges::find(ids, id) != ids.end();
@@ -36,27 +38,59 @@ bool admits(const Allowed& allowed, const base::Peer& peer) {
   return std::ranges::any_of(peer.groups, [&](gid_t one) { return contains(allowed.gids, one); });
 }
 
-UnixDoor::UnixDoor(aio::Executor executor, const base::UnixListener& listener, Allowed allowed,
+UnixDoor::UnixDoor(aio::Executor executor, aio::Background& background, UnixDoorSettings settings,
                    Serve serve)
     : executor_(std::move(executor)),
-      listener_(listener),
-      allowed_(std::move(allowed)),
-      serve_(std::move(serve)) {}
+      background_(background),
+      settings_(std::move(settings)),
+      serve_(std::move(serve)),
+      listener_({.name = "agentd",
+                 .path = settings_.path,
+                 .rights = settings_.rights,
+                 .folder_mode = kFolderMode}) {}
+
+base::Result<std::unique_ptr<UnixDoor>> UnixDoor::at(aio::Executor executor,
+                                                     aio::Background& background,
+                                                     UnixDoorSettings settings, Serve serve) {
+  std::unique_ptr<UnixDoor> door(
+      new UnixDoor(std::move(executor), background, std::move(settings), std::move(serve)));
+  door->look();
+  if (!door->fresh_) return base::Error{base::ErrorCode::kUnavailable, door->listener_.trouble()};
+  return door;
+}
+
+void UnixDoor::look() {
+  listener_.look([this](base::Fd made) -> base::Result<base::Done> {
+    fresh_ = std::move(made);
+    return base::Done{};
+  });
+}
 
 aio::Task<> UnixDoor::open() {
-  auto shared = listener_.share();
-  if (!shared) {
-    base::log::error("cannot listen", {{"error", shared.error()}});
-    co_return;
+  for (;;) {
+    if (fresh_) {
+      co_await aio::race(accept_all(executor_, std::move(fresh_),
+                                    [this](base::Fd connection) { admit(std::move(connection)); }),
+                         until_gone());
+    } else {
+      co_await aio::sleep_for(settings_.look);
+    }
+    // Whoever else has the place is waited for.
+    static_cast<void>(co_await background_.run([this]() -> base::Result<base::Done> {
+      look();
+      return base::Done{};
+    }));
   }
-  co_await accept_all(executor_, *std::move(shared),
-                      [this](base::Fd connection) { admit(std::move(connection)); });
+}
+
+aio::Task<> UnixDoor::until_gone() {
+  while (listener_.stands()) co_await aio::sleep_for(settings_.look);
 }
 
 void UnixDoor::admit(base::Fd connection) {
   const auto peer = base::peer_of(connection.get());
   if (!peer) return;  // It has gone.
-  if (!admits(allowed_, *peer)) {
+  if (!admits(settings_.allowed, *peer)) {
     base::log::warn("a peer was turned away", {{"peer", name_of(*peer)}});
     turn_away(connection, "uid " + std::to_string(peer->uid) +
                               " may not attach here: agentd allows others (--allow-uid, "

@@ -2,11 +2,16 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "agentd/door/caller.h"
-#include "libs/aio/task.h"
+#include "libs/aio/background.h"
+#include "libs/aio/loop.h"
 #include "libs/base/fd.h"
+#include "libs/base/standing_listener.h"
 #include "libs/base/unix_socket.h"
 
 namespace agentd {
@@ -18,22 +23,38 @@ struct Allowed {
 };
 bool admits(const Allowed& allowed, const base::Peer& peer);
 
+struct UnixDoorSettings {
+  std::filesystem::path path;  // Its folder is made where there is none.
+  base::SocketRights rights = {};
+  Allowed allowed = {};
+  base::Milliseconds look{1'000};  // Whether the socket still stands; it is made anew.
+};
+
 // Where harnesses of this node connect.
 class UnixDoor {
  public:
-  // `listener` outlives it.
-  UnixDoor(aio::Executor executor, const base::UnixListener& listener, Allowed allowed,
-           Serve serve);
+  // Listens; an error: it cannot. `background` outlives it.
+  static base::Result<std::unique_ptr<UnixDoor>> at(aio::Executor executor,
+                                                    aio::Background& background,
+                                                    UnixDoorSettings settings, Serve serve);
 
   aio::Task<> open();  // Lets in whoever comes, until it is cancelled.
+  // Why nobody can connect; empty when they can. From any thread.
+  std::string trouble() const { return listener_.trouble(); }
 
  private:
+  UnixDoor(aio::Executor executor, aio::Background& background, UnixDoorSettings settings,
+           Serve serve);
+  void look();
+  aio::Task<> until_gone();
   void admit(base::Fd connection);
 
   aio::Executor executor_;
-  const base::UnixListener& listener_;
-  const Allowed allowed_;
+  aio::Background& background_;
+  const UnixDoorSettings settings_;
   const Serve serve_;
+  base::StandingListener listener_;  // In one place at a time: at(), or the background's work.
+  base::Fd fresh_;                   // What was made and is not accepted from yet.
 };
 
 }  // namespace agentd

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <fstream>
 
 #include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
@@ -38,11 +41,14 @@ TEST(Admission, IsForWhoIsNamed) {
 // Lets in whoever is allowed, and says so.
 struct Site {
   explicit Site(Allowed allowed = {})
-      : door(loop.executor(), *listener, std::move(allowed),
-             [this](auto stream, Caller caller) { greet(std::move(stream), caller.name); }),
+      : door(*UnixDoor::at(
+            loop.executor(), background,
+            {.path = path, .allowed = std::move(allowed), .look = base::Milliseconds(5)},
+            [this](auto stream, Caller caller) { greet(std::move(stream), caller.name); })),
         tasks(loop.executor()) {
-    tasks.spawn(door.open());
+    tasks.spawn(door->open());
   }
+  ~Site() { loop.run(finish(*this)); }
   void greet(std::shared_ptr<aio::Stream> stream, std::string peer) {
     peers.push_back(std::move(peer));
     tasks.spawn(say(std::move(stream)));
@@ -56,11 +62,25 @@ struct Site {
     return aio::Stream::over(loop.executor(), *std::move(connection));
   }
 
+  // Once one can connect.
+  static aio::Task<std::shared_ptr<aio::Stream>> come(Site& site) {
+    for (;;) {
+      if (auto connection = base::connect_to(site.path))
+        co_return aio::Stream::over(site.loop.executor(), *std::move(connection));
+      co_await aio::sleep_for(base::Milliseconds(5));
+    }
+  }
+  static aio::Task<int> finish(Site& site) {
+    site.tasks.cancel();
+    co_await site.tasks.wait();
+    co_return 0;
+  }
+
   base::TemporaryFolder folder;
-  const std::filesystem::path path = folder / "agentd.sock";
+  const std::filesystem::path path = folder / "in" / "agentd.sock";
   aio::Loop loop;
-  std::unique_ptr<base::UnixListener> listener = *base::UnixListener::at(path, {});
-  UnixDoor door;
+  aio::Background background{1};
+  std::unique_ptr<UnixDoor> door;
   std::vector<std::string> peers;
   aio::TaskGroup tasks;
 };
@@ -84,7 +104,58 @@ TEST(UnixDoors, TellWhoIsNotAllowed) {
   aio::testing::run(site.loop, turn_away(site));
 }
 
+aio::Task<> lose_the_socket(Site& site) {
+  const auto open = site.connect();
+  std::filesystem::remove(site.path);
+  EXPECT_THAT(co_await hear_all(co_await Site::come(site)), HasSubstr("come in"));
+  std::filesystem::remove_all(site.path.parent_path());
+  EXPECT_THAT(co_await hear_all(co_await Site::come(site)), HasSubstr("come in"));
+  EXPECT_EQ(site.door->trouble(), "");
+  EXPECT_THAT(co_await hear_all(open), HasSubstr("come in")) << "who had come stays";
+}
+TEST(UnixDoors, MakeTheirSocketAnewWhenItIsGone) { aio::testing::tell(lose_the_socket); }
+
+aio::Task<> lose_the_place(Site& site) {
+  const auto in_the_way = site.path.parent_path();
+  std::filesystem::remove_all(in_the_way);
+  std::ofstream(in_the_way) << "a file where the folder was";
+  while (site.door->trouble().empty()) co_await aio::sleep_for(base::Milliseconds(5));
+  EXPECT_THAT(site.door->trouble(), HasSubstr("in"));
+  std::filesystem::remove(in_the_way);
+  EXPECT_THAT(co_await hear_all(co_await Site::come(site)), HasSubstr("come in"));
+  EXPECT_EQ(site.door->trouble(), "");
+}
+TEST(UnixDoors, SayThatNobodyCanConnect) { aio::testing::tell(lose_the_place); }
+
+TEST(UnixDoors, DoNotOpenWhereAnotherIs) {
+  Site site;
+  const auto second = UnixDoor::at(site.loop.executor(), site.background, {.path = site.path},
+                                   [](auto, const Caller&) {});
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr("another process listens there"));
+}
+
+// Two ends of a connection. Whatever is there for the loop is looked at before so much has gone
+// through it.
+struct Turns {
+  explicit Turns(aio::Executor executor) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    near = aio::Stream::over(executor, base::Fd(ends[0]));
+    far = aio::Stream::over(executor, base::Fd(ends[1]));
+  }
+  static aio::Task<> take_some(Turns& turns) {
+    char byte = 'x';
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_TRUE(co_await turns.near->write("x"));
+      EXPECT_TRUE(co_await turns.far->read(&byte, 1));
+    }
+  }
+  std::shared_ptr<aio::Stream> near, far;
+};
+
 aio::Task<> run_out_of_descriptors(Site& site) {
+  Turns turns(site.loop.executor());
   std::vector<std::shared_ptr<aio::Stream>> waiting;
   waiting.push_back(site.connect());
   rlimit before{};
@@ -93,7 +164,7 @@ aio::Task<> run_out_of_descriptors(Site& site) {
   const rlimit none{static_cast<rlim_t>(next.get()), before.rlim_max};
   next.reset();
   ::setrlimit(RLIMIT_NOFILE, &none);
-  co_await aio::sleep_for(base::Milliseconds(120));
+  co_await Turns::take_some(turns);
   EXPECT_TRUE(site.peers.empty());
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_THAT(co_await hear_all(waiting.front()), HasSubstr("come in"));

@@ -3,14 +3,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 
 #include "controller/attach/service.h"
-#include "libs/base/unix_socket.h"
+#include "libs/base/standing_listener.h"
 
 namespace controller {
 
@@ -28,8 +27,7 @@ struct SocketDoorSettings {
 // end removes the file, cuts what it is asked right then, and waits for nobody.
 class SocketDoor {
  public:
-  SocketDoor(AttachService& service, SocketDoorSettings settings)
-      : service_(service), settings_(std::move(settings)) {}
+  SocketDoor(AttachService& service, SocketDoorSettings settings);
   ~SocketDoor();
   SocketDoor(const SocketDoor&) = delete;
   SocketDoor& operator=(const SocketDoor&) = delete;
@@ -41,17 +39,14 @@ class SocketDoor {
   std::string trouble() const;
 
  private:
-  void look();
-  base::Result<base::Done> serve();
+  base::Result<base::Done> serve(base::Fd socket);
 
   AttachService& service_;
   const SocketDoorSettings settings_;
   std::stop_source stop_;  // For whoever is answered.
-  mutable std::mutex mutex_;
-  std::string trouble_ = "not opened yet";
-  std::unique_ptr<base::UnixListener> listener_;  // Of the thread alone, once it runs.
-  std::unique_ptr<net::HttpServer> server_;       // The same.
-  std::jthread thread_;                           // Last: it uses all of the above.
+  base::StandingListener listener_;
+  std::unique_ptr<net::HttpServer> server_;  // Of the thread alone, once it runs.
+  std::jthread thread_;                      // Last: it uses all of the above.
 };
 
 }  // namespace controller

@@ -55,12 +55,29 @@ Error taken(const fs::path& path, std::string_view by) {
   return error(ErrorCode::kConflict, "cannot listen at ", path.string(), ": ", by);
 }
 
-// Removes what a process that ended left there.
-Result<Done> make_room_at(const fs::path& path, const Address& address) {
+// Holds the place for whoever has it; what is done there meanwhile is done by nobody else.
+Result<Fd> take_place(const fs::path& path) {
+  auto place = lock_file(path.string() + ".lock");
+  if (!place && place.error().code == ErrorCode::kConflict)
+    return taken(path, "another process listens there");
+  return place;
+}
+
+// Whether a socket stands there, or nothing.
+Result<bool> is_socket_at(const fs::path& path) {
   struct stat about{};
-  if (::lstat(path.c_str(), &about) != 0)
-    return errno == ENOENT ? Result<Done>(Done{}) : errno_error("look at", path, errno);
-  if (!S_ISSOCK(about.st_mode)) return taken(path, "something that is no socket stands there");
+  if (::lstat(path.c_str(), &about) == 0) {
+    if (S_ISSOCK(about.st_mode)) return true;
+    return taken(path, "something that is no socket stands there");
+  }
+  if (errno == ENOENT) return false;
+  return errno_error("look at", path, errno);
+}
+
+// Removes what a process that ended left there. One that keeps no lock may listen there, too.
+Result<Done> make_room_at(const fs::path& path, const Address& address) {
+  TRY(const bool stands, is_socket_at(path));
+  if (!stands) return Done{};
   TRY(const Fd socket, make_socket());
   if (::connect(socket.get(), address.get(), sizeof address.socket) == 0 || errno != ECONNREFUSED)
     return taken(path, "another process listens there");
@@ -85,6 +102,8 @@ Result<std::unique_ptr<UnixListener>> UnixListener::at(const fs::path& path,
                                                        const SocketRights& rights) {
   TRY(const Address address, address_of(path));
   TRY(Fd socket, make_socket());
+  CHECK_OK(is_socket_at(path));
+  TRY(Fd place, take_place(path));
   CHECK_OK(make_room_at(path, address));
   struct stat about{};
   if (::bind(socket.get(), address.get(), sizeof address.socket) != 0)
@@ -99,7 +118,7 @@ Result<std::unique_ptr<UnixListener>> UnixListener::at(const fs::path& path,
     return failed;
   }
   return std::unique_ptr<UnixListener>(
-      new UnixListener(path, std::move(socket), about.st_dev, about.st_ino));
+      new UnixListener(path, std::move(place), std::move(socket), about.st_dev, about.st_ino));
 }
 
 UnixListener::~UnixListener() {

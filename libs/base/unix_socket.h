@@ -23,11 +23,13 @@ struct SocketRights {
 // The group of that name, or number; nothing: there is none.
 std::optional<gid_t> find_group(const std::string& text);
 
-// Listens at a path. Its file goes with it, unless another has taken the place since.
+// Listens at a path. Its file goes with it, unless another has taken the place since. Who listens
+// is known by a lock beside it ("PATH.lock", which stays): of those that begin at once one gets the
+// place, and nobody takes away the file of another.
 class UnixListener {
  public:
   // Nobody can connect before the rights are set. What a process that ended left there makes room.
-  // kConflict: another listens there, or it is no socket.
+  // kConflict: another listens there, which is waited out for half a second, or it is no socket.
   static Result<std::unique_ptr<UnixListener>> at(const std::filesystem::path& path,
                                                   const SocketRights& rights);
   ~UnixListener();
@@ -40,10 +42,15 @@ class UnixListener {
   bool stands() const;
 
  private:
-  UnixListener(std::filesystem::path path, Fd socket, dev_t device, ino_t inode)
-      : path_(std::move(path)), socket_(std::move(socket)), device_(device), inode_(inode) {}
+  UnixListener(std::filesystem::path path, Fd place, Fd socket, dev_t device, ino_t inode)
+      : path_(std::move(path)),
+        place_(std::move(place)),
+        socket_(std::move(socket)),
+        device_(device),
+        inode_(inode) {}
 
   const std::filesystem::path path_;
+  const Fd place_;  // The lock.
   const Fd socket_;
   const dev_t device_;  // Of the file.
   const ino_t inode_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "libs/base/files.h"
 #include "libs/base/testing/temporary_folder.h"
@@ -81,7 +82,23 @@ TEST(UnixListener, ReplacesNothingThatIsNoSocket) {
                                            ": something that is no socket stands there");
   }
   EXPECT_EQ(*read_file(folder / "file"), "mine");
+  EXPECT_FALSE(fs::exists(folder / "file.lock")) << "nothing is made beside what is not ours";
   EXPECT_EQ(UnixListener::at(folder / "no" / "s", {}).error().code, ErrorCode::kNotFound);
+}
+
+TEST(UnixListener, LeavesAloneWhatAnotherIsJustMaking) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "s";
+  auto place = lock_file(path.string() + ".lock");
+  const Fd bound(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(bound.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const ino_t inode = about(path).st_ino;  // Nobody listens there yet.
+  EXPECT_EQ(UnixListener::at(path, {}).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(about(path).st_ino, inode);
+  place->reset();  // It has ended right there.
+  EXPECT_TRUE(listener_at(path));
 }
 
 TEST(UnixListener, RemovesItsOwnFileAlone) {
@@ -91,6 +108,8 @@ TEST(UnixListener, RemovesItsOwnFileAlone) {
   EXPECT_TRUE(first->stands());
   fs::remove(path);
   EXPECT_FALSE(first->stands());
+  EXPECT_EQ(UnixListener::at(path, {}).error().code, ErrorCode::kConflict) << "its place is kept";
+  fs::remove(path.string() + ".lock");  // As with the whole folder.
   auto second = listener_at(path);
   first.reset();
   EXPECT_TRUE(second->stands());

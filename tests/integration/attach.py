@@ -131,7 +131,7 @@ def test_it_is_there_again_after_a_crash_and_with_its_folder():
             controller.state.rename(aside)
             controller.state.mkdir()
             wait_until(lambda: "closed\n" + controller.program.output(),
-                       lambda: "the attach service is closed" in controller.program.output())
+                       lambda: "a socket is closed" in controller.program.output())
             assert not list(controller.state.iterdir()), "a socket in the folder of somebody else"
             controller.state.rmdir()
             aside.rename(controller.state)
