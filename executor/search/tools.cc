@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "libs/base/files.h"
+#include "libs/base/folder.h"
+#include "libs/base/log.h"
 #include "libs/base/staged.h"
 
 namespace executor {
@@ -48,6 +50,21 @@ const Tool& ripgrep() {
       "rg", "193906679498de4d939345b937fa24e0e69a03c244bd70c859f5e41232713f21", 5'728'032};
 #endif
   return kTool;
+}
+
+ToolPlace::ToolPlace(Tool tool, std::string folder, std::vector<std::string> others)
+    : tool_(tool), folder_(std::move(folder)), others_(std::move(others)) {
+  sweep();
+}
+
+void ToolPlace::sweep() const {
+  for (const std::filesystem::path& path : base::entries_of(folder_)) {
+    const std::string name = path.filename().string();
+    if (!base::is_staged_name_of(tool_.name, name)) continue;
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+      base::log::warn("cannot remove what an earlier executor left half-written",
+                      {{"error", base::errno_error("remove", path, errno)}});
+  }
 }
 
 std::string ToolPlace::place_in(const std::string& folder) const {

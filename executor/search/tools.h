@@ -26,10 +26,9 @@ const Tool& ripgrep();
 // Where a tool is, and how it gets there. All of it blocks; safe to use from several threads.
 class ToolPlace {
  public:
-  // `folder` is private, and made when it is needed; of `others` each may hold the tool too, under
-  // its name.
-  ToolPlace(Tool tool, std::string folder, std::vector<std::string> others)
-      : tool_(tool), folder_(std::move(folder)), others_(std::move(others)) {}
+  // `folder` is private to one process at a time, and made when it is needed: what an earlier one
+  // left there on its way goes now. Of `others` each may hold the tool too, under its name.
+  ToolPlace(Tool tool, std::string folder, std::vector<std::string> others);
   ToolPlace(const ToolPlace&) = delete;
   ToolPlace& operator=(const ToolPlace&) = delete;
 
@@ -63,6 +62,7 @@ class ToolPlace {
   base::Result<std::unique_ptr<Delivery>> receive() const;
 
  private:
+  void sweep() const;
   std::string place_in(const std::string& folder) const;
   bool holds_the_tool(const std::string& path, std::string& identity) const;
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "executor/testing/scratch.h"
+#include "libs/base/staged.h"
 
 namespace executor {
 namespace {
@@ -50,6 +51,24 @@ TEST_F(Tools, AreTakenByTheirDigestAlone) {
   EXPECT_EQ(found.st_mode & 0777, 0500u);
   EXPECT_TRUE(deliver(kContent)) << "once more";
   EXPECT_EQ(leftovers(), 0u);
+}
+
+TEST_F(Tools, ThatAnEarlierExecutorLeftHalfWrittenGo) {
+  ASSERT_TRUE(deliver(kContent));
+  const std::string staged = base::staged_name("rg");
+  const std::vector<std::string> others = {
+      base::staged_name("rg.1"), base::staged_name("g"),        ".rg.0123456789abXX.tmp",
+      ".rg.0123456789ab.tmp~",   "rg" + base::staged_name("x"), "mine.tmp"};
+  folder.write("bin/" + staged, "half");
+  for (const std::string& name : others) folder.write("bin/" + name, "another's");
+  {
+    const ToolPlace another({"fd", digest, kContent.size()}, folder / "bin", {});
+  }
+  EXPECT_TRUE(fs::exists(folder / ("bin/" + staged)));
+  const ToolPlace next({"rg", digest, kContent.size()}, folder / "bin", {});
+  EXPECT_FALSE(fs::exists(folder / ("bin/" + staged)));
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(folder / ("bin/" + name))) << name;
+  EXPECT_TRUE(place.find());
 }
 
 TEST_F(Tools, ThatChangedAreNotFoundAnyMore) {

@@ -9,5 +9,7 @@ namespace base {
 std::string staged_name(std::string_view name);
 // Whether staged_name() gives such names: such a file is a leftover once nobody writes there.
 bool is_staged_name(std::string_view name);
+// The same of `target` alone.
+bool is_staged_name_of(std::string_view target, std::string_view name);
 
 }  // namespace base
