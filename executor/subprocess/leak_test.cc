@@ -277,6 +277,27 @@ TEST(Leak, WhoWaitsForTheEndOfASessionMayBeToldLast) {
   EXPECT_FALSE(ended);
 }
 
+aio::Task<ProcessResult<std::string>> never_comes(aio::Executor executor) {
+  aio::Condition arrived(std::move(executor));
+  co_await arrived.wait();
+  co_return std::string();
+}
+aio::Task<> begin_in_vain(Site& site) {
+  static_cast<void>(co_await site.subprocesses.spawn(site.caller, site.shell("true"),
+                                                     never_comes(site.loop.executor())));
+}
+aio::Task<> is_being_begun(Site& site, aio::TaskGroup& tasks) {
+  tasks.spawn(begin_in_vain(site));
+  co_await aio::sleep_for(Milliseconds(0));
+}
+// covers: T5
+TEST(Leak, WhoWaitsForABeginningMayBeToldLast) {
+  Site site(HeldBy::kReapers);
+  auto tasks = std::make_unique<aio::TaskGroup>(site.loop.executor());
+  aio::testing::run(site.loop, is_being_begun(site, *tasks));
+  tasks.reset();
+}
+
 // Whoever kills the process that watches over a tree gains no false proof by it.
 aio::Task<> the_reaper_is_killed(Site& site) {
   const auto process = co_await site.spawn(site.shell("trap '' TERM; setsid sleep 1000 & wait"));

@@ -16,7 +16,7 @@ ProcessFailure wider() {
 
 }  // namespace
 
-Subprocesses::Subprocesses(SubprocessSite site) : site_(std::move(site)), begun_(site_.executor) {}
+Subprocesses::Subprocesses(SubprocessSite site) : site_(std::move(site)), beginnings_(std::make_shared<Beginnings>(site_.executor)) {}
 
 Subprocesses::~Subprocesses() {
   for (const auto& [id, known] : known_) known.process->drop();
@@ -25,12 +25,12 @@ Subprocesses::~Subprocesses() {
 ProcessResult<base::Done> Subprocesses::admit(const Caller& caller, const SpawnRequest& request) {
   CHECK_OK(check(request));
   if (ending_->contains(caller.session)) return busy("the session is being ended");
-  if (known_.contains(request.id) || starting_.contains(request.id))
+  if (known_.contains(request.id) || beginnings_->starting.contains(request.id))
     return ProcessFailure(ProcessFault::kConflict, "the handle is taken; attach to it instead");
   note_what_is_over();
   const auto running = std::count_if(known_.begin(), known_.end(),
                                      [](const auto& one) { return !one.second.process->over(); });
-  if (static_cast<std::size_t>(running) + starting_.size() >= site_.limits.running_max)
+  if (static_cast<std::size_t>(running) + beginnings_->starting.size() >= site_.limits.running_max)
     return busy("too many processes run at once; end some first");
   const auto bytes =
       ProcessOutput::bytes_max(request.stdout_mode) + ProcessOutput::bytes_max(request.stderr_mode);
@@ -133,18 +133,18 @@ aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(
   const std::string id = request.id;
   // Whatever ends the wait, the handle is free again.
   struct Place {
-    Subprocesses& all;
+    std::shared_ptr<Beginnings> all;
     const std::string& id;
     ~Place() {
-      all.starting_.erase(id);
-      all.begun_.notify_all();
+      all->starting.erase(id);
+      all->moved.notify_all();
     }
   };
   std::shared_ptr<Subprocess> process;
   {
     const auto starting =
-        starting_.emplace(id, Starting{caller.session, caller.permission.mode}).first;
-    const Place place{*this, id};
+        beginnings_->starting.emplace(id, Starting{caller.session, caller.permission.mode}).first;
+    const Place place{beginnings_, id};
     if (data) {
       CO_TRY(auto bytes, co_await *std::move(data));
       request.stdin_mode = Data{std::move(bytes)};
@@ -159,7 +159,7 @@ aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(
 }
 
 aio::Task<> Subprocesses::until_begun(std::string id) {
-  while (starting_.contains(id)) co_await begun_.wait();
+  while (beginnings_->starting.contains(id)) co_await beginnings_->moved.wait();
 }
 
 aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::find_begun(Caller caller,
@@ -181,7 +181,7 @@ ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::find(const Caller& call
 
 ProcessResult<base::Done> Subprocesses::terminate(const Caller& caller, const std::string& id,
                                                   std::optional<base::Milliseconds> grace) {
-  if (const auto starting = starting_.find(id); starting != starting_.end()) {
+  if (const auto starting = beginnings_->starting.find(id); starting != beginnings_->starting.end()) {
     if (is_wider(starting->second.mode, caller.permission.mode)) return wider();
     starting->second.terminated = true;
     return base::Done{};
@@ -235,7 +235,7 @@ aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string sessi
     const std::string& session;
     ~Ending() { sessions->erase(sessions->find(session)); }
   } const ending{ending_, session};
-  for (auto& [id, starting] : starting_)
+  for (auto& [id, starting] : beginnings_->starting)
     if (starting.session == session) starting.terminated = true;
   std::vector<std::shared_ptr<Subprocess>> its;
   for (const auto& [id, known] : known_)
@@ -257,7 +257,7 @@ aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string sessi
 }
 
 void Subprocesses::lose_all() {
-  for (auto& [id, starting] : starting_) starting.terminated = true;
+  for (auto& [id, starting] : beginnings_->starting) starting.terminated = true;
   for (const auto& [id, known] : known_) known.process->lose();
 }
 

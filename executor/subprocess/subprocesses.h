@@ -107,6 +107,11 @@ class Subprocesses {
     PermissionMode mode = PermissionMode::kReadOnly;
     bool terminated = false;
   };
+  struct Beginnings {
+    explicit Beginnings(aio::Executor executor) : moved(std::move(executor)) {}
+    std::map<std::string, Starting> starting;
+    aio::Condition moved;  // One of them has begun, or will not.
+  };
   struct Known {
     std::shared_ptr<Subprocess> process;
     std::optional<base::Milliseconds> over_since;
@@ -124,8 +129,8 @@ class Subprocesses {
   Launch launch_for(const SpawnRequest& request) const;
 
   SubprocessSite site_;
-  std::map<std::string, Starting> starting_;
-  aio::Condition begun_;
+  // Like `ending_` below, for who is spawning.
+  std::shared_ptr<Beginnings> beginnings_;
   std::map<std::string, Known> known_;
   // Sessions. Who ends one may be told only after us that nobody waits for that any more.
   std::shared_ptr<std::multiset<std::string>> ending_ =
