@@ -439,7 +439,7 @@ Request ClientSession::to_request(std::uint32_t id, Waiting& waiting) {
   const bool first_time = !std::exchange(waiting.sent, true);
   if (first_time && upload) upload->restart(first_bytes());
   if (first_time && upload && upload->may_begin()) {
-    Data first = upload->next(kFirstBytesMax);
+    Data first = upload->next(streams_.next_chunk());
     request.payload = std::move(first.payload);
     request.end = first.end;
   }

@@ -327,7 +327,7 @@ std::optional<Reply> ServedSession::next_reply() {
   work.sent = work.sent_here = true;
   work.whole = false;
   if (Outgoing* download = streams_.outgoing(id); download && download->may_begin()) {
-    Data first = download->next(kChunkBytes);
+    Data first = download->next(streams_.next_chunk());
     reply.payload = std::move(first.payload);
     reply.end = work.whole = first.end;
   }

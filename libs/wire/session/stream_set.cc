@@ -70,6 +70,7 @@ base::Result<bool> StreamSet::receive(Data data) {
   if (!stream) return false;
   CHECK_OK(stream->receive(std::move(data)));
   to_credit_.insert(id);
+  carried_ = true;
   return true;
 }
 
@@ -87,6 +88,12 @@ void StreamSet::cut() {
   for (auto& [id, stream] : outgoing_) stream.cut();
   stops_.clear();  // The peer learns of them by what is not named on the next link.
   to_credit_.clear();
+  if (std::exchange(carried_, false)) chunk_ = kChunkBytesAfterCut;
+}
+
+std::size_t StreamSet::next_chunk() {
+  carried_ = true;
+  return std::exchange(chunk_, std::min(2 * chunk_, kChunkBytes));
 }
 
 std::vector<Receiving> StreamSet::state() {
@@ -128,7 +135,7 @@ std::optional<Data> StreamSet::next_data(const std::function<bool(std::uint32_t)
       auto& [id, stream] = *one;
       if (!stream.ready() || !may_send(id)) continue;
       last_ = id;
-      Data data = stream.next(kChunkBytes);
+      Data data = stream.next(next_chunk());
       data.stream = id;
       return data;
     }

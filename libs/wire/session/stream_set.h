@@ -17,6 +17,7 @@ namespace wire {
 inline constexpr std::size_t kStreamsBytesMax = 16u << 20;    // Beyond it a stream holds no more
 inline constexpr std::size_t kStreamBytesAlways = 64u << 10;  // than this.
 inline constexpr std::size_t kChunkBytes = 64u << 10;         // Sent before another has its turn.
+inline constexpr std::size_t kChunkBytesAfterCut = 2u << 10;  // At first; each is twice the last.
 
 // What one stream may hold while all of a session's hold `held` together.
 constexpr std::size_t stream_allowance(std::size_t held) {
@@ -54,6 +55,9 @@ class StreamSet {
   bool receive(const Stop& stop);
 
   void cut();                      // The link was lost.
+  // How much goes into the next frame. Frames are small again once a link was lost that had carried
+  // some: the next may not last for a large one, and what is cut within a frame is sent again.
+  std::size_t next_chunk();
   std::vector<Receiving> state();  // For the peer on a new one.
 
   // The next message about streams that is due. `may_send`: whether what goes out by that id may
@@ -70,6 +74,8 @@ class StreamSet {
   std::map<std::uint32_t, Incoming> incoming_;
   std::set<std::uint32_t> kept_, stops_, to_credit_;
   std::uint32_t last_ = 0;  // That had its turn.
+  std::size_t chunk_ = kChunkBytes;
+  bool carried_ = false;  // Something, on this link.
 };
 
 }  // namespace wire

@@ -231,6 +231,32 @@ TEST(StreamSet, LetsEachStreamHaveItsTurnAndNoneWaitForAnother) {
   EXPECT_EQ(turns(streams), (std::vector<std::uint32_t>{2, 2}));
 }
 
+// The sizes of what would be sent now.
+std::vector<std::size_t> chunks(StreamSet& streams) {
+  std::vector<std::size_t> sizes;
+  while (auto message = streams.next(always))
+    if (const auto* sent = std::get_if<Data>(&*message)) sizes.push_back(sent->payload.size());
+  return sizes;
+}
+
+// A link that lasts for some kilobytes carries something whole, too.
+TEST(StreamSet, BeginsSmallAfterACut) {
+  constexpr std::size_t kAll = 2 * kChunkBytes;
+  StreamSet streams;
+  streams.cut();  // Nothing was lost with it.
+  streams.open_outgoing(1, kAll);
+  streams.outgoing(1)->append(std::string(kAll, 'x'));
+  EXPECT_EQ(chunks(streams), (std::vector<std::size_t>{kChunkBytes, kChunkBytes}));
+  streams.cut();
+  ASSERT_TRUE(streams.outgoing(1)->go_on(0, kAll, false));
+  EXPECT_EQ(chunks(streams), (std::vector<std::size_t>{2'048, 4'096, 8'192, 16'384, 32'768,
+                                                       kChunkBytes, 2'048}));
+  streams.cut();
+  streams.cut();
+  ASSERT_TRUE(streams.outgoing(1)->go_on(0, kAll, false));
+  EXPECT_EQ(chunks(streams).front(), 2'048u);
+}
+
 TEST(StreamSet, HoldsLittleOfEachWhenAllTogetherHoldMuch) {
   StreamSet streams;
   std::size_t held = 0;

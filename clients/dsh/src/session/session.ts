@@ -545,7 +545,7 @@ export class Session {
     if (!waiting.sent && upload !== undefined) {
       upload.restart(this.firstBytes);
       if (upload.mayBegin) {
-        const { payload, end } = upload.next(this.firstBytes);
+        const { payload, end } = upload.next(this.streams.nextChunk());
         Object.assign(sending, { payload, end });
       }
     }

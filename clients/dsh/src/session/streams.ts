@@ -5,6 +5,7 @@ import { Outgoing } from './outgoing.js';
 const heldMost = 16 << 20; // Beyond it a stream holds no more
 const heldAlways = 64 << 10; // than this.
 export const chunkBytes = 64 << 10; // Sent before another stream has its turn.
+const chunkBytesAfterCut = 2 << 10; // At first; each is twice the last.
 
 /** What one stream may hold while all of a session's hold `held` together. */
 const allowance = (held: number): number => (held < heldMost ? limits.streamBytes : heldAlways);
@@ -19,6 +20,8 @@ export class Streams {
   private stops = new Set<number>();
   private toCredit = new Set<number>();
   private turn: number[] = []; // Ids whose turn comes before those that had theirs.
+  private chunk = chunkBytes;
+  private carried = false; // Something, on this link.
 
   get size(): number {
     return this.outgoing.size + this.incoming.size;
@@ -60,8 +63,9 @@ export class Streams {
   receiveData(id: number, data: Arriving): boolean {
     const stream = this.incoming.get(id);
     stream?.receive(data);
-    if (stream !== undefined) this.toCredit.add(id);
-    return stream !== undefined;
+    if (stream === undefined) return false;
+    this.toCredit.add(id);
+    return (this.carried = true);
   }
 
   receiveCredit({ stream: id, received, limit, ended }: MessageOf<'credit'>): boolean {
@@ -84,6 +88,19 @@ export class Streams {
     for (const stream of this.outgoing.values()) stream.cut();
     this.stops.clear();
     this.toCredit.clear();
+    if (this.carried) this.chunk = chunkBytesAfterCut;
+    this.carried = false;
+  }
+
+  /**
+   * How much goes into the next frame. Frames are small again once a link was lost that had carried some: the next may not last
+   * for a large one, and what is cut within a frame is sent again.
+   */
+  nextChunk(): number {
+    const bytes = this.chunk;
+    this.chunk = Math.min(2 * bytes, chunkBytes);
+    this.carried = true;
+    return bytes;
   }
 
   limitOf(id: number): number {
@@ -128,7 +145,7 @@ export class Streams {
       for (let id = this.turn.shift(); id !== undefined; id = this.turn.shift()) {
         const stream = this.outgoing.get(id);
         if (!stream?.ready || !maySend(id)) continue;
-        const { offset, payload, end } = stream.next(chunkBytes);
+        const { offset, payload, end } = stream.next(this.nextChunk());
         return { type: 'data', stream: id, end, payload, header: { offset } };
       }
       this.turn = [...this.outgoing.keys()];

@@ -526,7 +526,7 @@ class Session:
         if not waiting.sent and upload:
             upload.restart(self._first_bytes)
             if upload.may_begin:
-                _, payload, end = upload.next(self._first_bytes)
+                _, payload, end = upload.next(self._streams.next_chunk())
         waiting.sent = True
         if waiting.cancelled:
             self._to_cancel.append(number)

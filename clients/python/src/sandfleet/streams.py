@@ -13,6 +13,7 @@ from .messages import LIMITS, Message, write
 HELD_MOST = 16 << 20  # Of all streams together; beyond it one holds no more
 HELD_ALWAYS = 64 << 10  # than this.
 CHUNK_BYTES = 64 << 10  # Sent before another stream has its turn.
+CHUNK_BYTES_AFTER_CUT = 2 << 10  # At first; each is twice the last.
 
 Row = tuple[int, int, int, bool]  # Stream, received, limit, and whether its end was seen.
 
@@ -223,6 +224,8 @@ class Streams:
         self._stops: deque[int] = deque()
         self._to_credit: dict[int, None] = {}  # In the order in which they came.
         self._turn: deque[int] = deque()  # Ids whose turn comes before those that had theirs.
+        self._chunk = CHUNK_BYTES
+        self._carried = False  # Something, on this link.
 
     @property
     def size(self) -> int:
@@ -266,6 +269,7 @@ class Streams:
             return False
         incoming.receive(data["offset"], data.payload, data.end, data.dropped, data["error"])
         self.credit_due(data.stream)
+        self._carried = True
         return True
 
     def receive_credit(self, credit: Message) -> bool:
@@ -286,6 +290,16 @@ class Streams:
             outgoing.cut()
         self._stops.clear()
         self._to_credit.clear()
+        if self._carried:
+            self._chunk = CHUNK_BYTES_AFTER_CUT
+        self._carried = False
+
+    def next_chunk(self) -> int:
+        """How much goes into the next frame. Frames are small again once a link was lost that had carried some: the next may not
+        last for a large one, and what is cut within a frame is sent again."""
+        size, self._carried = self._chunk, True
+        self._chunk = min(2 * size, CHUNK_BYTES)
+        return size
 
     def limit_of(self, stream: int) -> int:
         incoming = self.incoming.get(stream)
@@ -329,7 +343,7 @@ class Streams:
                 stream = self._turn.popleft()
                 outgoing = self.outgoing.get(stream)
                 if outgoing and outgoing.ready and may_send(stream):
-                    offset, payload, end = outgoing.next(CHUNK_BYTES)
+                    offset, payload, end = outgoing.next(self.next_chunk())
                     return write(Kind.DATA, {"offset": offset}, stream, payload, end)
             self._turn.extend(self.outgoing)
         self._turn.clear()
