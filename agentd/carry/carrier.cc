@@ -1,10 +1,8 @@
 #include "agentd/carry/carrier.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "agentd/carry/carrier_words.h"
-#include "agentd/carry/token_end.h"
 #include "libs/base/log.h"
 
 // The whole of it, and what goes on beside: access and silence.
@@ -17,8 +15,8 @@ Carrier::Carrier(const CarrierParts& parts, std::shared_ptr<aio::Stream> harness
       caller_(std::move(caller)),
       harness_(parts.executor, std::move(harness)),
       harness_pulse_(parts.clock.now()),
+      access_(parts),
       alone_since_(parts.clock.now()),
-      ask_at_(parts.clock.now() + kFarAhead),
       moved_(parts.executor) {
   parts_.roster.join(*this);
 }
@@ -31,8 +29,8 @@ Carrier::~Carrier() {
 aio::Task<> Carrier::run() {
   const base::Moment began = now();
   co_await aio::race(harness_.speak(parts_.times.hang_up), serve());
-  base::log::debug("harness link is over", {{"namespace", sandbox_.space},
-                                            {"name", sandbox_.name},
+  base::log::debug("harness link is over", {{"namespace", access_.sandbox().space},
+                                            {"name", access_.sandbox().name},
                                             {"peer", caller_.name},
                                             {"ms", (now() - began).count()}});
 }
@@ -40,9 +38,10 @@ aio::Task<> Carrier::run() {
 void Carrier::leave(wire::Close close) {
   if (leaving_) return;
   leaving_ = now();
-  const auto log = sandbox_.name.empty() ? base::log::debug : base::log::info;  // A stranger.
-  log("harness link ends", {{"namespace", sandbox_.space},
-                            {"name", sandbox_.name},
+  const wire::SandboxName& sandbox = access_.sandbox();
+  const auto log = sandbox.name.empty() ? base::log::debug : base::log::info;  // A stranger.
+  log("harness link ends", {{"namespace", sandbox.space},
+                            {"name", sandbox.name},
                             {"peer", caller_.name},
                             {"reason", to_word(close.reason)},
                             {"message", close.message}});
@@ -78,39 +77,32 @@ aio::Task<> Carrier::until_leaving() {
 
 aio::Task<> Carrier::keep_access() {
   for (;;) {
-    if (executor_ && (renewal_asked_ || now() >= ask_at_)) {
+    const base::Milliseconds due_in = executor_ ? access_.due_in() : kFarAhead;
+    if (due_in == base::Milliseconds(0))
       co_await ask_again();
-    } else {
-      const auto patience =
-          executor_ ? std::max(ask_at_ - now(), base::Milliseconds(1)) : kFarAhead;
-      co_await aio::race(moved_.wait(), aio::sleep_for(patience));
-    }
+    else
+      co_await aio::race(moved_.wait(), aio::sleep_for(due_in));
   }
 }
 
 aio::Task<> Carrier::ask_again() {
-  const bool for_the_harness = std::exchange(renewal_asked_, false);
-  renewal_due_ |= for_the_harness;
-  Answer answer = co_await ask();
+  const auto answer = co_await access_.ask_again();
   const auto executor = executor_;
-  if (auto* way = std::get_if<Way>(&answer)) {
-    const bool same_run =
-        way_ && way->uid == way_->uid && way->epoch == way_->epoch && way->run == way_->run;
-    adopt(std::move(*way));
+  if (const auto* given = std::get_if<Given>(&answer)) {
     if (!executor) co_return;
-    if (same_run)
-      co_await executor->renew(way_->token);
+    if (given->same_run)
+      co_await executor->renew(access_.way()->token);
     else
       executor->reset();  // That one is of the past.
     co_return;
   }
-  ask_at_ = now() + parts_.times.ask_after_silence;
   Situation stays = situation(true);
   stays.alone = {};
   Step step = next_step(std::get<NoWay>(answer), stays);
   if (auto* left = std::get_if<Leave>(&step)) co_return leave(std::move(left->close));
-  if (!std::exchange(renewal_due_, false)) co_return;
-  co_await harness_.outbox.put(wire::encode(wire::to_frame(wire::Renewed{ceiling_, expires_ms()})));
+  if (!access_.take_answer_due()) co_return;
+  co_await harness_.outbox.put(
+      wire::encode(wire::to_frame(wire::Renewed{ceiling_, access_.expires_ms()})));
 }
 
 // Until the harness counts as gone.
@@ -125,6 +117,7 @@ aio::Task<> Carrier::watch() {
 
 // Who is not listened to because the other is behind cannot be heard; it hears from us.
 void Carrier::look_at_harness() {
+  if (gone_) return;
   if (harness_pulse_.dead(now()) && !handing_on_)
     leave(close_of(CloseReason::kSilent, "nothing was heard of it"));
   if (harness_pulse_.ask(now())) harness_.outbox.ping();
@@ -134,12 +127,6 @@ void Carrier::look_at_executor() {
   if (!executor_) return;
   if (executor_->pulse.dead(now()) && !handing_back_) executor_->reset();
   if (executor_->pulse.ask(now())) executor_->outbox.ping();
-}
-
-std::int64_t Carrier::expires_ms() const {
-  const auto end = token_ ? end_of_token(*token_) : std::nullopt;
-  if (!end) return 0;
-  return std::max<std::int64_t>((*end - parts_.clock.wall()).count(), 1);
 }
 
 }  // namespace agentd

@@ -1,55 +1,25 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "agentd/carry/access.h"
+#include "agentd/carry/carrier_parts.h"
 #include "agentd/carry/executor_link.h"
 #include "agentd/carry/harness_link.h"
 #include "agentd/carry/next_step.h"
 #include "agentd/carry/roster.h"
 #include "agentd/door/caller.h"
-#include "agentd/metrics/metrics.h"
-#include "agentd/way/directory.h"
-#include "agentd/way/way.h"
-#include "libs/base/clock.h"
 #include "libs/wire/session/pulse.h"
 
 namespace agentd {
-
-// How long a carrier waits for what.
-struct CarrierTimes {
-  base::Milliseconds hello{5'000};
-  base::Milliseconds first_welcome{10'000};    // From hello on; then the harness is sent away.
-  base::Milliseconds ask_every{300'000};       // Whether the harness may still attach, and
-  base::Milliseconds ask_before_end{120'000};  // so long before its attach token ends.
-  base::Milliseconds ask_after_silence{
-      30'000};                          // Of the attach service; and no sooner in any case.
-  base::Milliseconds look{1'000};       // At who fell silent.
-  base::Milliseconds hang_up{1'000};    // For a peer that was told why.
-  base::Milliseconds last_word{3'000};  // The same, if it reads at all.
-};
-
-// What all carriers of an agentd work with.
-struct CarrierParts {
-  aio::Executor executor;
-  const Dialler& dialler;
-  WaysIn& ways;
-  Directory& directory;
-  Roster& roster;
-  Counts& counts;
-  const base::Clock& clock;
-  std::optional<wire::SandboxName> usual;  // For a hello that names no sandbox.
-  std::function<double()> jitter;          // 0 to 1.
-  CarrierTimes times = {};
-};
 
 // Carries one harness: its link, and behind it a link to the executor, which is made anew as often
 // as it breaks. It ends the handshakes of both, pings, and renewals; all else goes on as it came.
 //
 //   listen: harness -> executor      bring: executor -> harness
-//   pursue: the way in, the executor link, and what to do when that ends (next_step.h)
+//   pursue: the executor link, and what to do when that ends (next_step.h)
 //   keep_access: asks again whether the harness may      watch: silence, and who does not hang up
 class Carrier final : public Roster::Member {
  public:
@@ -69,14 +39,13 @@ class Carrier final : public Roster::Member {
   std::optional<wire::Close> judge(wire::Message message);
   aio::Task<> listen();
   aio::Task<bool> hand_on(Carried frame);
-  aio::Task<> end_session();
-  aio::Task<> until_parted(std::shared_ptr<ExecutorLink> link);
+  aio::Task<> part(wire::Close last);
+  aio::Task<> until_executor(bool there);
   void take(wire::Renew renewal);
   bool accepts(std::optional<std::string>& token) const;
 
   aio::Task<> pursue();
   aio::Task<Ending> attempt(bool ask);
-  aio::Task<Answer> ask();
   aio::Task<Ending> carry(std::shared_ptr<ExecutorLink> link);
   aio::Task<> bring(std::shared_ptr<ExecutorLink> link);
   aio::Task<bool> hand_back(ExecutorLink& link, Carried frame);
@@ -89,12 +58,10 @@ class Carrier final : public Roster::Member {
 
   aio::Task<> keep_access();
   aio::Task<> ask_again();
-  void adopt(Way way);
   aio::Task<> watch();
   void look_at_harness();
   void look_at_executor();
 
-  std::int64_t expires_ms() const;
   base::Moment now() const { return parts_.clock.now(); }
 
   const CarrierParts& parts_;
@@ -103,17 +70,14 @@ class Carrier final : public Roster::Member {
   wire::Pulse harness_pulse_;
   bool handing_on_ = false, handing_back_ = false;  // Then the one is not heard, or the other.
   std::optional<base::Moment> leaving_;
+  bool gone_ = false;    // The harness has had its last word,
+  bool parted_ = false;  // and the executor has heard it.
 
   wire::Hello hello_;
-  wire::SandboxName sandbox_;
-  std::optional<std::string> token_;
+  Access access_;
   base::Moment alone_since_;
   bool welcomed_ = false, quiesced_ = false, demanded_ = false;
   base::Milliseconds lease_{};
-
-  std::optional<Way> way_;
-  base::Moment ask_at_;  // Again.
-  bool renewal_asked_ = false, renewal_due_ = false;
   int failures_ = 0;
 
   std::shared_ptr<ExecutorLink> executor_;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "agentd/carry/carrier.h"
@@ -38,6 +37,7 @@ aio::Task<> Carrier::pursue() {
   bool ask = true;
   for (;;) {
     const Ending ending = co_await attempt(ask);
+    if (parted_) co_return co_await aio::sleep_for(kFarAhead);  // As it was told to.
     const auto* close = std::get_if<wire::Close>(&ending);
     quiesced_ |= close && close->reason == CloseReason::kQuiesce;
     Step step = next_step(ending, situation(ask));
@@ -48,24 +48,17 @@ aio::Task<> Carrier::pursue() {
 }
 
 aio::Task<Ending> Carrier::attempt(bool ask) {
-  if (ask || !way_) {
-    Answer answer = co_await this->ask();
+  if (ask || !access_.way()) {
+    auto answer = co_await access_.ask();
     if (auto* none = std::get_if<NoWay>(&answer)) co_return std::move(*none);
-    adopt(std::get<Way>(std::move(answer)));
   }
   if (hello_.session) parts_.roster.take(*this, *hello_.session);
-  auto opened = co_await ExecutorLink::open(parts_.executor, parts_.dialler, *way_, hello_, now());
+  auto opened =
+      co_await ExecutorLink::open(parts_.executor, parts_.dialler, *access_.way(), hello_, now());
   auto* failed = std::get_if<Ending>(&opened);
   parts_.counts.dialled(welcomed_, failed ? word_for(*failed) : "welcome");
   if (failed) co_return std::move(*failed);
   co_return co_await carry(std::get<0>(std::move(opened)));
-}
-
-aio::Task<Answer> Carrier::ask() {
-  Answer answer = co_await parts_.ways.ask(sandbox_, token_);
-  const auto* none = std::get_if<NoWay>(&answer);
-  parts_.counts.asked(none ? to_word(none->why) : "Way");
-  co_return answer;
 }
 
 aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
@@ -73,6 +66,7 @@ aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
   ending_.reset();
   resumed_ = quiesced_ = demanded_ = handing_back_ = false;
   link_ = link->welcome().link;
+  access_.begin_link();
   executor_ = link;
   moved_.notify_all();
   co_await welcome(*link);
@@ -96,7 +90,7 @@ aio::Task<> Carrier::welcome(ExecutorLink& link) {
   if (!std::exchange(welcomed_, true)) parts_.counts.let_in(now() - alone_since_);
   wire::Frame frame = link.welcome_frame();
   base::Json header = *base::parse_json(frame.header);
-  header["expiresMs"] = expires_ms();
+  header["expiresMs"] = access_.expires_ms();
   frame.header = base::to_text(header);
   co_await harness_.outbox.put(wire::encode(frame));
 }
@@ -135,24 +129,26 @@ aio::Task<bool> Carrier::hand_back(ExecutorLink& link, Carried frame) {
       co_return false;
     }
     const bool moved = std::exchange(ceiling_, renewed->ceiling) != renewed->ceiling;
-    if (!std::exchange(renewal_due_, false) && !moved) co_return true;
-    renewed->expires_ms = expires_ms();
-    co_return co_await harness_.outbox.put(wire::encode(wire::to_frame(*renewed)));
+    if (!access_.take_answer_due() && !moved) co_return true;
+    renewed->expires_ms = access_.expires_ms();
+    co_await harness_.outbox.put(wire::encode(wire::to_frame(*renewed)));
+    co_return true;
   }
   parts_.counts.to_harness.count(frame.bytes.size());
   handing_back_ = true;
-  const bool taken = co_await harness_.outbox.put(std::move(frame.bytes));
+  co_await harness_.outbox.put(
+      std::move(frame.bytes));  // Who is gone may still have said something.
   handing_back_ = false;
   link.pulse.heard(now());
-  co_return taken;
+  co_return true;
 }
 
 Situation Carrier::situation(bool asked) const {
-  return {.sandbox = sandbox_,
-          .standing = parts_.directory.standing(sandbox_),
+  return {.sandbox = access_.sandbox(),
+          .standing = access_.standing(),
           .welcomed = welcomed_,
           .asked_now = asked,
-          .way_holds = way_ && way_->expires > parts_.clock.wall(),
+          .way_holds = access_.holds(),
           .quiesced = quiesced_,
           .demanded = demanded_,
           .failures = failures_,
@@ -168,8 +164,8 @@ void Carrier::note(const Ending& ending, const Step& step) const {
       step);
   // Once, and each time that it goes on for longer.
   const auto log = failures_ <= 1 || failures_ % 10 == 0 ? base::log::info : base::log::debug;
-  log("no executor", {{"namespace", sandbox_.space},
-                      {"name", sandbox_.name},
+  log("no executor", {{"namespace", access_.sandbox().space},
+                      {"name", access_.sandbox().name},
                       {"ended", word_for(ending)},
                       {"message", message_of(ending)},
                       {"failures", failures_},
@@ -192,11 +188,11 @@ aio::Task<bool> Carrier::follow(Step step) {
 }
 
 aio::Task<bool> Carrier::rest(Rest rest) {
-  Standing seen = parts_.directory.standing(sandbox_);
+  Standing seen = access_.standing();
   const auto dial_at = rest.dial_after ? std::optional(now() + *rest.dial_after) : std::nullopt;
   bool ask = true;
   while (!demanded_) {
-    const Standing stands = parts_.directory.standing(sandbox_);
+    const Standing stands = access_.standing();
     const bool runs_again = stands == Standing::kRunning && seen != Standing::kRunning;
     if (runs_again || stands == Standing::kEnded) break;
     seen = stands;
@@ -214,18 +210,6 @@ aio::Task<bool> Carrier::rest(Rest rest) {
 
 aio::Task<> Carrier::until_moved() {
   co_await aio::race(parts_.directory.moved().wait(), moved_.wait());
-}
-
-// A quarter of the time is left to chance: not all ask at once who came at once. Where the clocks
-// of both differ, it is not asked all the time.
-void Carrier::adopt(Way way) {
-  const base::Milliseconds holds = way.expires - parts_.clock.wall();
-  const auto longest = std::clamp(holds - parts_.times.ask_before_end,
-                                  parts_.times.ask_after_silence, parts_.times.ask_every);
-  const double part = 1 - parts_.jitter() / 4;
-  ask_at_ = now() + base::Milliseconds(
-                        static_cast<std::int64_t>(part * static_cast<double>(longest.count())));
-  way_ = std::move(way);
 }
 
 }  // namespace agentd

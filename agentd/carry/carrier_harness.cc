@@ -50,19 +50,18 @@ std::optional<wire::Close> Carrier::judge(wire::Message message) {
   if (!sandbox)
     return close_of(CloseReason::kProtocol,
                     "hello names no sandbox, and this agentd has none of its own (--sandbox)");
-  sandbox_ = *sandbox;
-  if (!parts_.roster.enter(*this, sandbox_)) {
+  access_.begin(*sandbox, std::exchange(hello->token, std::nullopt));
+  if (!parts_.roster.enter(*this, access_.sandbox())) {
     wire::Close close = close_of(CloseReason::kBusy, "too many links are open");
     close.retry_after_ms = 5'000;
     return close;
   }
   parts_.counts.links(parts_.roster.links());
-  token_ = std::exchange(hello->token, std::nullopt);
   hello_ = std::move(*hello);
   hello_.protocol = {};  // What agentd speaks.
   alone_since_ = now();
-  base::log::info("harness link begins", {{"namespace", sandbox_.space},
-                                          {"name", sandbox_.name},
+  base::log::info("harness link begins", {{"namespace", access_.sandbox().space},
+                                          {"name", access_.sandbox().name},
                                           {"peer", caller_.name},
                                           {"client", base::on_one_line(hello_.client)},
                                           {"resumes", hello_.session.has_value()}});
@@ -76,7 +75,7 @@ aio::Task<> Carrier::listen() {
       leave(close_of(CloseReason::kProtocol, frame.error().message));
       co_return co_await aio::sleep_for(parts_.times.last_word);  // It has no frames any more.
     }
-    if (!*frame) co_return;  // It hung up.
+    if (!*frame) co_return co_await part(close_of(CloseReason::kSilent, "its harness hung up"));
     harness_pulse_.heard(now());
     if (leaving_) continue;
     if (!co_await hand_on(**std::move(frame))) co_return;
@@ -94,7 +93,9 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
       co_return true;
     }
     if (const auto* close = std::get_if<wire::Close>(&*message)) {
-      if (close->reason == CloseReason::kEnd) co_await end_session();
+      const bool ends = close->reason == CloseReason::kEnd;
+      co_await part(ends ? wire::Close{CloseReason::kEnd}
+                         : close_of(CloseReason::kSilent, "its harness hung up"));
       co_return false;
     }
     if (auto* renewal = std::get_if<wire::Renew>(&*message)) {
@@ -128,15 +129,22 @@ bool Carrier::accepts(std::optional<std::string>& token) const {
   return shown && base::equal_secrets(*shown, *caller_.token);
 }
 
-// As far as the executor is there to hear it: else the session's lease ends it.
-aio::Task<> Carrier::end_session() {
-  if (!executor_) co_return;
-  executor_->outbox.finish(wire::Close{CloseReason::kEnd});
-  co_await aio::race(until_parted(executor_), aio::sleep_for(parts_.times.last_word));
+// What the harness has said goes on before that it is gone. An executor that is away is waited for
+// when a session is to end; not for too long, since its lease ends it too.
+aio::Task<> Carrier::part(wire::Close last) {
+  const bool ends = last.reason == CloseReason::kEnd;
+  gone_ = true;
+  if (ends && welcomed_)
+    co_await aio::race(until_executor(true), aio::sleep_for(parts_.times.end_later));
+  if (!executor_ || leaving_) co_return;
+  parted_ = true;
+  executor_->outbox.finish(std::move(last));
+  const auto patience = ends ? parts_.times.last_word : parts_.times.hang_up;
+  co_await aio::race(until_executor(false), aio::sleep_for(patience));
 }
 
-aio::Task<> Carrier::until_parted(std::shared_ptr<ExecutorLink> link) {
-  while (executor_ == link) co_await moved_.wait();
+aio::Task<> Carrier::until_executor(bool there) {
+  while ((executor_ != nullptr) != there) co_await moved_.wait();
 }
 
 void Carrier::take(wire::Renew renewal) {
@@ -144,8 +152,7 @@ void Carrier::take(wire::Renew renewal) {
     return leave(close_of(CloseReason::kDenied, "agentd takes a token that is shown"));
   if (!accepts(renewal.token))
     return leave(close_of(CloseReason::kDenied, "it is not the token that this agentd asks for"));
-  token_ = std::move(renewal.token);
-  renewal_asked_ = true;
+  access_.take(std::move(renewal.token));
   moved_.notify_all();
 }
 

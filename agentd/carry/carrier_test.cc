@@ -19,6 +19,7 @@ using agentd::testing::Harness;
 using agentd::testing::pattern;
 using agentd::testing::Site;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 wire::Call echo(const std::string& text) { return {.op = "echo", .args = {{"text", text}}}; }
 wire::Call add(int count) { return {.op = "add", .args = {{"count", count}}, .mutating = true}; }
@@ -85,6 +86,7 @@ aio::Task<> ask_and_be_answered(Site& site) {
 TEST(Carriers, CarryWhatIsAskedAndAnswered) { aio::testing::tell(ask_and_be_answered); }
 
 aio::Task<> end_the_session(Site& site) {
+  ::testing::internal::CaptureStderr();
   Harness& harness = site.harness();
   site.link(harness);
   EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
@@ -94,8 +96,64 @@ aio::Task<> end_the_session(Site& site) {
   EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 0; }));
   EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
   EXPECT_EQ(site.metric("sandfleet_agentd_links"), "0");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("no executor")))
+      << "it was to hang up";
 }
 TEST(Carriers, EndASessionWhenTheHarnessDoes) { aio::testing::tell(end_the_session); }
+
+// The harness ends its session while there is no way to the executor.
+aio::Task<> end_without_an_executor(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.ways.answer = [] { return NoWay{wire::NoEntry::kNotReady, "away", 10ms}; };
+  site.executor.resumed({"uid-1", 3, 4, 8});  // Another run: the way of before leads nowhere.
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked == 2; }));
+  harness.session.finish();
+  harness.wake();
+}
+aio::Task<> end_later(Site& site) {
+  co_await end_without_an_executor(site);
+  const int asked = site.ways.asked;
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked > asked; }));
+  EXPECT_EQ(site.executor.host.sessions(), 1u);
+  site.ways.answer = [&] { return site.executor.way(); };
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 0; }));
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
+}
+TEST(Carriers, EndASessionOnceItsExecutorIsBack) { aio::testing::tell(end_later); }
+
+aio::Task<> end_too_late(Site& site) {
+  co_await end_without_an_executor(site);
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
+  EXPECT_EQ(site.executor.host.sessions(), 1u) << "its lease runs";
+}
+TEST(Carriers, WaitOnlySoLongToTellThatASessionEnds) {
+  Site site({}, {.end_later = 50ms});
+  aio::testing::run(site.loop, end_too_late(site));
+}
+
+// All that it says and its end are there at once.
+aio::Task<> say_much_and_go(Site& site) {
+  constexpr int kMany = 30;
+  Raw raw{site.connect()};
+  co_await Raw::say(raw, wire::Hello{.sandbox = wire::SandboxName{"team-a", "box"}});
+  const auto welcome = co_await Raw::hear<wire::Welcome>(raw);
+  co_await Raw::say(raw, wire::Resume{.link = welcome->link});
+  EXPECT_TRUE(co_await Raw::hear<wire::Resume>(raw));
+  std::string all;
+  for (int i = 1; i <= kMany; ++i)
+    all += wire::encode(wire::to_frame(wire::Request{
+        .id = static_cast<std::uint32_t>(i), .op = "add", .args = {{"count", 1}}, .seq = i}));
+  EXPECT_TRUE(co_await raw.stream->write(all));
+  raw.stream->close();
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  EXPECT_EQ(site.executor.added, kMany);
+  EXPECT_EQ(site.executor.host.sessions(), 1u) << "its lease runs";
+}
+TEST(Carriers, HandOnWhatWasSaidBeforeALinkBroke) { aio::testing::tell(say_much_and_go); }
 
 aio::Task<> hang_up(Site& site) {
   Harness& harness = site.harness();
@@ -516,6 +574,31 @@ aio::Task<> bring_another_token(Site& site) {
   EXPECT_EQ(site.ways.last_token, "a third");
 }
 TEST(Carriers, TakeTheNextTokenOfAHarness) { aio::testing::tell(bring_another_token); }
+
+aio::Task<> lose_the_link_before_the_answer(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness, "the first");
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  ask(harness, echo("once the link is open"));
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  site.executor.stalls = true;  // After one frame more.
+  ask(harness, echo("the last frame"));
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness, 2));
+  harness.session.renew(std::optional<std::string>("the second"));
+  harness.wake();
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.last_token == "the second"; }));
+  site.executor.cut();
+  site.executor.stalls = false;
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness, 2))
+      << "which tells how long it is good";
+  const int asked = site.ways.asked;
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked > asked + 2; }));
+  EXPECT_TRUE(harness.all<wire::CredentialRenewed>().empty()) << "it did not ask for that";
+}
+TEST(Carriers, AnswerARenewalByTheWelcomeOfANewLink) {
+  Site site({}, {.ask_every = 50ms, .ask_after_silence = 20ms, .look = 20ms});
+  aio::testing::run(site.loop, lose_the_link_before_the_answer(site));
+}
 
 aio::Task<> show_what_the_door_asks_for(Site& site) {
   site.caller.token = "a secret of this door";

@@ -1,0 +1,73 @@
+#include "agentd/carry/access.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agentd/carry/carrier_words.h"
+#include "agentd/carry/token_end.h"
+
+namespace agentd {
+namespace {
+
+bool are_of_one_run(const Way& one, const Way& other) {
+  return one.uid == other.uid && one.epoch == other.epoch && one.run == other.run;
+}
+
+}  // namespace
+
+Access::Access(const CarrierParts& parts) : parts_(parts), ask_at_(parts.clock.now() + kFarAhead) {}
+
+void Access::begin(wire::SandboxName sandbox, std::optional<std::string> token) {
+  sandbox_ = std::move(sandbox);
+  token_ = std::move(token);
+}
+
+std::int64_t Access::expires_ms() const {
+  const auto end = token_ ? end_of_token(*token_) : std::nullopt;
+  if (!end) return 0;
+  return std::max<std::int64_t>((*end - parts_.clock.wall()).count(), 1);
+}
+
+aio::Task<std::variant<NoWay, Given>> Access::ask() {
+  Answer answer = co_await parts_.ways.ask(sandbox_, token_);
+  auto* none = std::get_if<NoWay>(&answer);
+  parts_.counts.asked(none ? to_word(none->why) : "Way");
+  if (none) co_return std::move(*none);
+  Way& way = std::get<Way>(answer);
+  const Given given{way_ && are_of_one_run(*way_, way)};
+  hold(std::move(way));
+  co_return given;
+}
+
+bool Access::holds() const { return way_ && way_->expires > parts_.clock.wall(); }
+
+// A quarter of the time is left to chance: not all ask at once who came at once. Where the clocks
+// of both differ, it is not asked all the time.
+void Access::hold(Way way) {
+  const base::Milliseconds holds = way.expires - parts_.clock.wall();
+  const auto longest = std::clamp(holds - parts_.times.ask_before_end,
+                                  parts_.times.ask_after_silence, parts_.times.ask_every);
+  const double part = 1 - parts_.jitter() / 4;
+  ask_at_ = now() + base::Milliseconds(
+                        static_cast<std::int64_t>(part * static_cast<double>(longest.count())));
+  way_ = std::move(way);
+}
+
+void Access::take(std::optional<std::string> token) {
+  token_ = std::move(token);
+  brought_ = true;
+}
+
+base::Milliseconds Access::due_in() const {
+  if (brought_) return {};
+  return std::max(ask_at_ - now(), base::Milliseconds(0));
+}
+
+aio::Task<std::variant<NoWay, Given>> Access::ask_again() {
+  answer_due_ |= std::exchange(brought_, false);
+  auto answer = co_await ask();
+  if (std::holds_alternative<NoWay>(answer)) ask_at_ = now() + parts_.times.ask_after_silence;
+  co_return answer;
+}
+
+}  // namespace agentd
