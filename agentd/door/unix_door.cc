@@ -60,10 +60,11 @@ base::Result<std::unique_ptr<UnixDoor>> UnixDoor::at(aio::Executor executor,
 }
 
 void UnixDoor::look() {
-  listener_.look([this](base::Fd made) -> base::Result<base::Done> {
-    fresh_ = std::move(made);
-    return base::Done{};
-  });
+  listener_.look([this] { fresh_.reset(); },
+                 [this](base::Fd made) -> base::Result<base::Done> {
+                   fresh_ = std::move(made);
+                   return base::Done{};
+                 });
 }
 
 aio::Task<> UnixDoor::open() {

@@ -26,7 +26,8 @@ SocketDoor::~SocketDoor() {
 
 void SocketDoor::open() {
   const auto look = [this] {
-    listener_.look([this](base::Fd socket) { return serve(std::move(socket)); });
+    listener_.look([this] { server_.reset(); },
+                   [this](base::Fd socket) { return serve(std::move(socket)); });
   };
   look();
   thread_ = std::jthread([this, look](const std::stop_token& stop) {
@@ -43,7 +44,6 @@ std::string SocketDoor::trouble() const {
 }
 
 base::Result<base::Done> SocketDoor::serve(base::Fd socket) {
-  server_.reset();
   TRY(server_, net::HttpServer::start_on(std::move(socket),
                                          {.connections_max = settings_.connections_max,
                                           .head_bytes_max = kAttachHeadBytesMax,

@@ -12,8 +12,10 @@ std::string StandingListener::trouble() const {
   return trouble_;
 }
 
-void StandingListener::look(const Serve& serve) {
+void StandingListener::look(const std::function<void()>& leave, const Serve& serve) {
   if (stands()) return;
+  leave();
+  listener_.reset();
   const auto opened = open(serve);
   const std::string why = opened ? "" : opened.error().message;
   std::unique_lock lock(mutex_);
@@ -29,9 +31,7 @@ void StandingListener::look(const Serve& serve) {
   }
 }
 
-// The one before goes first: nobody reaches it any more.
 Result<Done> StandingListener::open(const Serve& serve) {
-  listener_.reset();
   if (std::string why = settings_.hindrance(); !why.empty())
     return Error{ErrorCode::kUnavailable, std::move(why)};
   if (settings_.folder_mode && settings_.path.has_parent_path())

@@ -24,14 +24,15 @@ struct StandingListenerSettings {
 // looks, about once a second. It says when it opens, and why it does not, once.
 class StandingListener {
  public:
-  // Takes a descriptor of one that was just made, in place of the one before.
+  // Takes a descriptor of one that was just made.
   using Serve = std::function<Result<Done>(Fd)>;
 
   explicit StandingListener(StandingListenerSettings settings) : settings_(std::move(settings)) {}
 
-  // One thread at a time. Where it does not stand it is made anew; blocks while another has its
-  // place, for half a second. One that cannot be served is taken away again.
-  void look(const Serve& serve);
+  // One thread at a time. Where it does not stand it is made anew, once `leave` has let go of the
+  // descriptor of the one before: its file may come back. Blocks while another has its place, for
+  // half a second. One that cannot be served is taken away again.
+  void look(const std::function<void()>& leave, const Serve& serve);
   // Whether who connects to the path comes here. As look().
   bool stands() const { return listener_ && listener_->stands(); }
   // Why nobody can connect; empty when they can. From any thread.

@@ -20,12 +20,13 @@ class StandingListenerTest : public testing::Test {
             }};
   }
   void look() {
-    listener_.look([this](Fd made) -> Result<Done> {
-      if (spoilt_) return error(ErrorCode::kUnavailable, "nobody can serve it");
-      ++made_;
-      served_ = std::move(made);
-      return Done{};
-    });
+    listener_.look([this] { served_.reset(); },
+                   [this](Fd made) -> Result<Done> {
+                     if (spoilt_) return error(ErrorCode::kUnavailable, "nobody can serve it");
+                     ++made_;
+                     served_ = std::move(made);
+                     return Done{};
+                   });
   }
   std::string log_of_looks(int looks) {
     testing::internal::CaptureStderr();
@@ -65,7 +66,11 @@ TEST_F(StandingListenerTest, IsMadeAnewWithItsFolder) {
   look();
   EXPECT_EQ(made_, 4);
   EXPECT_TRUE(connect_to(path_));
-  EXPECT_FALSE(connect_to(folder_ / "aside" / "s"));
+  fs::remove_all(path_.parent_path());
+  fs::rename(folder_ / "aside", path_.parent_path());  // With the socket of before.
+  look();
+  EXPECT_EQ(made_, 5);
+  EXPECT_TRUE(connect_to(path_));
 }
 
 TEST_F(StandingListenerTest, TellsItsTroubleOnce) {
