@@ -56,9 +56,9 @@ TEST_F(Tools, AreTakenByTheirDigestAlone) {
 TEST_F(Tools, ThatAnEarlierExecutorLeftHalfWrittenGo) {
   ASSERT_TRUE(deliver(kContent));
   const std::string staged = base::staged_name("rg");
-  const std::vector<std::string> others = {
-      base::staged_name("rg.1"), base::staged_name("g"),        ".rg.0123456789abXX.tmp",
-      ".rg.0123456789ab.tmp~",   "rg" + base::staged_name("x"), "mine.tmp"};
+  const std::vector<std::string> others = {base::staged_name("rg.1"),     base::staged_name("g"),
+                                           ".rg.0123456789abXX.tmp",      ".rg.0123456789ab.tmp~",
+                                           "rg" + base::staged_name("x"), "mine.tmp"};
   folder.write("bin/" + staged, "half");
   for (const std::string& name : others) folder.write("bin/" + name, "another's");
   {

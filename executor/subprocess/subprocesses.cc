@@ -16,7 +16,8 @@ ProcessFailure wider() {
 
 }  // namespace
 
-Subprocesses::Subprocesses(SubprocessSite site) : site_(std::move(site)), beginnings_(std::make_shared<Beginnings>(site_.executor)) {}
+Subprocesses::Subprocesses(SubprocessSite site)
+    : site_(std::move(site)), beginnings_(std::make_shared<Beginnings>(site_.executor)) {}
 
 Subprocesses::~Subprocesses() {
   for (const auto& [id, known] : known_) known.process->drop();
@@ -181,7 +182,8 @@ ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::find(const Caller& call
 
 ProcessResult<base::Done> Subprocesses::terminate(const Caller& caller, const std::string& id,
                                                   std::optional<base::Milliseconds> grace) {
-  if (const auto starting = beginnings_->starting.find(id); starting != beginnings_->starting.end()) {
+  if (const auto starting = beginnings_->starting.find(id);
+      starting != beginnings_->starting.end()) {
     if (is_wider(starting->second.mode, caller.permission.mode)) return wider();
     starting->second.terminated = true;
     return base::Done{};

@@ -54,7 +54,7 @@ class StreamSet {
   base::Result<bool> receive(const Credit& credit);
   bool receive(const Stop& stop);
 
-  void cut();                      // The link was lost.
+  void cut();  // The link was lost.
   // How much goes into the next frame. Frames are small again once a link was lost that had carried
   // some: the next may not last for a large one, and what is cut within a frame is sent again.
   std::size_t next_chunk();

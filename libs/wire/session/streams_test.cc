@@ -249,8 +249,8 @@ TEST(StreamSet, BeginsSmallAfterACut) {
   EXPECT_EQ(chunks(streams), (std::vector<std::size_t>{kChunkBytes, kChunkBytes}));
   streams.cut();
   ASSERT_TRUE(streams.outgoing(1)->go_on(0, kAll, false));
-  EXPECT_EQ(chunks(streams), (std::vector<std::size_t>{2'048, 4'096, 8'192, 16'384, 32'768,
-                                                       kChunkBytes, 2'048}));
+  EXPECT_EQ(chunks(streams),
+            (std::vector<std::size_t>{2'048, 4'096, 8'192, 16'384, 32'768, kChunkBytes, 2'048}));
   streams.cut();
   streams.cut();
   ASSERT_TRUE(streams.outgoing(1)->go_on(0, kAll, false));
