@@ -13,11 +13,12 @@ FsError too_many(const std::string& path) {
   return fs_busy("too many changes wait already, of ", path, " or of all files; try again");
 }
 
-FsResult<std::shared_ptr<FileReader>> open_file(const FileAddress& address,
-                                                const ReadRequest& request) {
+FsResult<OpenedFile> open_file(const FileAddress& address, const ReadRequest& request,
+                               std::size_t bytes_max, const std::stop_token& abort) {
   TRY(const Target target, locate(address));
   TRY(FileReader reader, FileReader::open(target.key, request));
-  return std::make_shared<FileReader>(std::move(reader));
+  TRY(std::string first, reader.next(bytes_max, abort));
+  return OpenedFile{std::make_shared<FileReader>(std::move(reader)), std::move(first)};
 }
 
 FsResult<Watch::Folders> find_folders(const FileAddress& address, bool recursive) {
@@ -67,10 +68,10 @@ aio::Task<FsResult<base::Done>> Upload::write_at(std::uint64_t offset, std::stri
 aio::Task<FsResult<WriteOutcome>> Upload::commit(std::stop_token abort) {
   auto place = order_.join("");
   if (!place) co_return too_many(address_.path);
-  CO_TRY(const auto turn, co_await filesystem_.take_turn(locate, address_, abort));
   if (!co_await place->wait(abort)) co_return aborted("write", address_.path);
-  auto work = [this, &turn, &abort] { return write_->commit(turn.target.key, abort); };
-  co_return co_await filesystem_.background_.run(std::move(work));
+  auto work = [this, &abort](const Target& target) { return write_->commit(target.key, abort); };
+  CO_TRY(auto committed, co_await filesystem_.in_turn(locate, address_, abort, work));
+  co_return std::move(committed.outcome);
 }
 
 Filesystem::Filesystem(aio::Executor executor, aio::Background& background,
@@ -85,8 +86,9 @@ aio::Task<FsResult<Target>> Filesystem::locate_with(Locator locator, FileAddress
   co_return co_await background_.run(std::move(work));
 }
 
-aio::Task<FsResult<Filesystem::Turn>> Filesystem::take_turn(Locator locator, FileAddress address,
-                                                            std::stop_token abort) {
+template <typename Work>
+aio::Task<FsResult<Filesystem::InTurn<Filesystem::OutcomeOf<Work>>>> Filesystem::in_turn(
+    Locator locator, FileAddress address, std::stop_token abort, Work work) {
   CO_TRY(std::string key, absolute_path(address));
   std::optional<Turns::Place> place;
   for (int moves = 0; moves <= kMovesMax; ++moves) {
@@ -95,8 +97,17 @@ aio::Task<FsResult<Filesystem::Turn>> Filesystem::take_turn(Locator locator, Fil
     if (!next) co_return too_many(key);
     place = std::move(next);
     if (!co_await place->wait(abort)) co_return aborted("change", key);
-    CO_TRY(Target target, co_await locate_with(locator, address));
-    if (target.key == key) co_return Turn{*std::move(place), std::move(target)};
+    using Worked = std::pair<Target, std::optional<OutcomeOf<Work>>>;
+    auto work_there = [&]() -> FsResult<Worked> {
+      TRY(Target target, locator(address));
+      if (target.key != key) return Worked(std::move(target), std::nullopt);
+      TRY(auto outcome, work(target));
+      return Worked(std::move(target), std::move(outcome));
+    };
+    CO_TRY(Worked worked, co_await background_.run(work_there));
+    auto& [target, outcome] = worked;
+    if (outcome)
+      co_return InTurn<OutcomeOf<Work>>{*std::move(place), std::move(target), *std::move(outcome)};
     key = target.key;
   }
   co_return fs_error(FsCode::kIoError, "where ", address.path, " leads changes all the time");
@@ -134,9 +145,11 @@ aio::Task<FsResult<std::optional<EntryInfo>>> Filesystem::lstat(FileAddress addr
   co_return co_await background_.run(std::move(work));
 }
 
-aio::Task<FsResult<std::shared_ptr<FileReader>>> Filesystem::open(FileAddress address,
-                                                                  ReadRequest request) {
-  auto work = [address = std::move(address), request] { return open_file(address, request); };
+aio::Task<FsResult<OpenedFile>> Filesystem::open(FileAddress address, ReadRequest request,
+                                                 std::size_t bytes_max, std::stop_token abort) {
+  auto work = [address = std::move(address), request, bytes_max, abort] {
+    return open_file(address, request, bytes_max, abort);
+  };
   co_return co_await background_.run(std::move(work));
 }
 
@@ -180,11 +193,11 @@ aio::Task<FsResult<std::shared_ptr<Watch>>> Filesystem::watch(FileAddress addres
 
 aio::Task<FsResult<WriteOutcome>> Filesystem::write(FileAddress address, WriteRequest request,
                                                     std::string content, std::stop_token abort) {
-  CO_TRY(const Turn turn, co_await take_turn(locate, std::move(address), abort));
-  auto work = [stagings = stagings_, key = turn.target.key, request = std::move(request),
-               content = std::move(content),
-               abort] { return write_whole(*stagings, key, request, content, abort); };
-  co_return co_await background_.run(std::move(work));
+  auto work = [&](const Target& target) {
+    return write_whole(*stagings_, target.key, std::move(request), content, abort);
+  };
+  CO_TRY(auto written, co_await in_turn(locate, std::move(address), abort, work));
+  co_return std::move(written.outcome);
 }
 
 aio::Task<FsResult<std::shared_ptr<Upload>>> Filesystem::begin_upload(FileAddress address,
@@ -199,39 +212,37 @@ aio::Task<FsResult<std::shared_ptr<Upload>>> Filesystem::begin_upload(FileAddres
 
 aio::Task<FsResult<EditOutcome>> Filesystem::edit(FileAddress address, EditRequest request,
                                                   std::stop_token abort) {
-  CO_TRY(const Turn turn, co_await take_turn(locate, std::move(address), abort));
-  auto work = [stagings = stagings_, key = turn.target.key, request = std::move(request), abort] {
-    return edit_file(*stagings, key, request, abort);
+  auto work = [&](const Target& target) {
+    return edit_file(*stagings_, target.key, std::move(request), abort);
   };
-  co_return co_await background_.run(std::move(work));
+  CO_TRY(auto edited, co_await in_turn(locate, std::move(address), abort, work));
+  co_return std::move(edited.outcome);
 }
 
 aio::Task<FsResult<Filesystem::MadeDirectory>> Filesystem::make_directory(FileAddress address,
                                                                           MakeRequest request,
                                                                           std::stop_token abort) {
-  CO_TRY(const Turn turn, co_await take_turn(locate, std::move(address), abort));
-  auto work = [key = turn.target.key, request = std::move(request)] {
-    return executor::make_directory(key, request);
+  auto work = [&request](const Target& target) {
+    return executor::make_directory(target.key, request);
   };
-  CO_TRY(const bool created, co_await background_.run(std::move(work)));
-  co_return MadeDirectory{turn.target, created};
+  CO_TRY(auto made, co_await in_turn(locate, std::move(address), abort, work));
+  co_return MadeDirectory{std::move(made.target), made.outcome};
 }
 
 aio::Task<FsResult<std::uint64_t>> Filesystem::remove(FileAddress address, RemoveRequest request,
                                                       std::stop_token abort) {
-  CO_TRY(const Turn turn, co_await take_turn(locate_entry, std::move(address), abort));
-  std::uint64_t removed = 0;
-  for (;;) {
-    auto work = [key = turn.target.key, request, abort] {
-      return remove_pass(key, request, abort);
-    };
-    const auto pass = co_await background_.run(std::move(work));
+  auto work = [&](const Target& target) { return remove_pass(target.key, request, abort); };
+  CO_TRY(const auto begun, co_await in_turn(locate_entry, std::move(address), abort, work));
+  std::uint64_t removed = begun.outcome.entries;
+  for (bool all = begun.outcome.all; !all;) {
+    const auto pass = co_await background_.run([&] { return work(begun.target); });
     // Somebody else took the rest.
     if (!pass && removed > 0 && pass.error().fs == FsCode::kNotFound) co_return removed;
     if (!pass) co_return pass.error();
     removed += pass->entries;
-    if (pass->all) co_return removed;
+    all = pass->all;
   }
+  co_return removed;
 }
 
 aio::Task<FsResult<Target>> Filesystem::rename(FileAddress from, FileAddress to,

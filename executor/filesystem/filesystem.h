@@ -5,6 +5,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 
 #include "executor/files/watch.h"
 #include "executor/filesystem/change.h"
@@ -44,6 +45,11 @@ class Upload {
   Turns order_;
 };
 
+struct OpenedFile {
+  std::shared_ptr<FileReader> reader;
+  std::string first;  // Empty: so is the file.
+};
+
 // The files of the sandbox, as harnesses work with them: any number of clients, one after the other
 // where they change the same file. Runs on the loop, and does what blocks in the background. A
 // change can be aborted, by a stop asked for on the loop, until it is committed: kAborted. Whoever
@@ -59,7 +65,9 @@ class Filesystem {
   aio::Task<FsResult<std::optional<FileInfo>>> stat(FileAddress address);
   aio::Task<FsResult<std::optional<EntryInfo>>> lstat(FileAddress address);
 
-  aio::Task<FsResult<std::shared_ptr<FileReader>>> open(FileAddress address, ReadRequest request);
+  // With its first piece.
+  aio::Task<FsResult<OpenedFile>> open(FileAddress address, ReadRequest request,
+                                       std::size_t bytes_max, std::stop_token abort);
   // The next piece of an open file, one call at a time; empty at the end.
   aio::Task<FsResult<std::string>> read(std::shared_ptr<FileReader> file, std::size_t bytes_max,
                                         std::stop_token abort);
@@ -100,10 +108,15 @@ class Filesystem {
  private:
   friend class Upload;
   using Locator = FsResult<Target> (*)(const FileAddress&);
-  struct Turn {
+  // What a change came to, and where; its turn lasts as long as its place.
+  template <typename Outcome>
+  struct InTurn {
     Turns::Place place;
     Target target;
+    Outcome outcome;
   };
+  template <typename Work>
+  using OutcomeOf = typename std::invoke_result_t<Work, const Target&>::Value;
   struct TurnOfTwo {
     Turns::Place first;
     std::optional<Turns::Place> second;
@@ -111,8 +124,11 @@ class Filesystem {
   };
 
   aio::Task<FsResult<Target>> locate_with(Locator locator, FileAddress address);
-  // Until it is this change's turn, and where its address leads then.
-  aio::Task<FsResult<Turn>> take_turn(Locator locator, FileAddress address, std::stop_token abort);
+  // Calls `work` in the background, when it is this change's turn, with where its address leads
+  // then: in one go, so that a change costs one way there and back.
+  template <typename Work>
+  aio::Task<FsResult<InTurn<OutcomeOf<Work>>>> in_turn(Locator locator, FileAddress address,
+                                                       std::stop_token abort, Work work);
   aio::Task<FsResult<TurnOfTwo>> take_turn_of_two(FileAddress from, FileAddress to,
                                                   std::stop_token abort);
   aio::Executor executor_;

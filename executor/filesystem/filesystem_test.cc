@@ -359,13 +359,14 @@ TEST_F(Clients, WatchFilesAppear) {
 }
 
 aio::Task<FsResult<std::string>> read_all(Filesystem& files, FileAddress address) {
-  CO_TRY(const auto file, co_await files.open(std::move(address), {.as = ReadRequest::As::kText}));
-  std::string content;
-  for (;;) {
-    CO_TRY(const std::string piece, co_await files.read(file, 4096, {}));
-    if (piece.empty()) co_return content;
+  CO_TRY(const auto opened,
+         co_await files.open(std::move(address), {.as = ReadRequest::As::kText}, 4096, {}));
+  std::string content = opened.first;
+  while (!opened.reader->at_end()) {
+    CO_TRY(const std::string piece, co_await files.read(opened.reader, 4096, {}));
     content += piece;
   }
+  co_return content;
 }
 
 // covers: R4 C4

@@ -84,30 +84,32 @@ FsResult<std::string> FileReader::next(std::size_t bytes_max, const std::stop_to
   TRY(std::string bytes, read(bytes_max));
   if (request_.bytes_max && read_ > *request_.bytes_max)
     return too_large(path_, *request_.bytes_max);
+  const bool came_short = bytes.size() < bytes_max;
+  at_end_ = came_short && !text;
   if (!text) return bytes;
   if (first && has_nul(std::string_view(bytes).substr(0, kNulSampleBytes)))
     return fs_error(FsCode::kNotText, path_, " has a zero byte near its beginning");
-  const bool at_end = bytes.size() < bytes_max;
-  return next_text(std::move(bytes), at_end);
+  return next_text(std::move(bytes), came_short);
 }
 
-FsResult<std::string> FileReader::next_text(std::string bytes, bool at_end) {
+FsResult<std::string> FileReader::next_text(std::string bytes, bool last) {
   std::string text = std::move(begun_) + std::move(bytes);
   const base::Utf8Prefix whole = base::utf8_prefix(text);
   begun_ = text.substr(whole.bytes);
   text.resize(whole.bytes);
   // Good characters before a bad byte are handed out first.
-  if (text.empty() && !begun_.empty() && (whole.broken || at_end)) return not_text(path_);
+  if (text.empty() && !begun_.empty() && (whole.broken || last)) return not_text(path_);
+  at_end_ = last && begun_.empty();
   return text;
 }
 
 FsResult<std::string> read_whole(FileReader reader, const std::stop_token& abort) {
   std::string content;
-  for (;;) {
+  while (!reader.at_end()) {
     TRY(const std::string piece, reader.next(FileReader::kPieceBytesMax, abort));
-    if (piece.empty()) return content;
     content += piece;
   }
+  return content;
 }
 
 }  // namespace executor

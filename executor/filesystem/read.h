@@ -33,18 +33,21 @@ class FileReader {
   // Text comes in whole characters. kNotText when the next bytes are none, also after good pieces;
   // kTooLarge when the file has grown past the request's bound.
   FsResult<std::string> next(std::size_t bytes_max, const std::stop_token& abort);
+  // Whether the last piece is known to have been all that was left.
+  bool at_end() const { return at_end_; }
 
  private:
   FileReader() = default;
   FsResult<std::string> read(std::size_t bytes);
-  FsResult<std::string> next_text(std::string bytes, bool at_end);
+  FsResult<std::string> next_text(std::string bytes, bool last);
 
   std::string path_;
   base::Fd file_;
   FileInfo info_;
   ReadRequest request_;
   std::uint64_t read_ = 0;  // Bytes so far.
-  std::string begun_;       // The beginning of a character whose rest is yet to come.
+  bool at_end_ = false;
+  std::string begun_;  // The beginning of a character whose rest is yet to come.
 };
 
 // All of it at once; what is longer than `request.bytes_max` is kTooLarge.

@@ -51,15 +51,18 @@ void Call::end(std::optional<wire::Failure> error) {
   links_.wake();
 }
 
+std::optional<wire::Piece> Call::take_ready() {
+  if (!request_.up) return wire::Piece{.end = true};
+  auto* served = links_.session(session_);
+  auto piece = served ? served->take(request_.id, wire::kChunkBytes) : std::nullopt;
+  if (piece) links_.wake();  // There may be credit to give.
+  return piece;
+}
+
 aio::Task<std::optional<wire::Piece>> Call::take() {
-  if (!request_.up) co_return wire::Piece{.end = true};
   for (;;) {
-    auto* served = links_.session(session_);
-    if (!served || stop().stop_requested()) co_return std::nullopt;
-    if (auto piece = served->take(request_.id, wire::kChunkBytes)) {
-      links_.wake();  // There may be credit to give.
-      co_return piece;
-    }
+    if (auto piece = take_ready()) co_return piece;
+    if (!links_.session(session_) || stop().stop_requested()) co_return std::nullopt;
     co_await progress_->moved.wait();
   }
 }

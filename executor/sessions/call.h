@@ -55,6 +55,8 @@ class Call {
   aio::Task<> until_given_up();
   // The next piece that came in; nothing when it was given up.
   aio::Task<std::optional<wire::Piece>> take();
+  // The same of what is there already.
+  std::optional<wire::Piece> take_ready();
 
  private:
   Links& links_;

@@ -80,20 +80,22 @@ aio::Task<> run(Site site, wire::LstatArgs args) {
 // The first piece is read before the reply, so that a file which cannot be read fails, and one that
 // is small goes with it.
 aio::Task<> read(Site site, wire::Place place, ReadRequest request) {
-  const auto file = co_await site.files.open(address_of(place, site.cwd), request);
-  if (!file) co_return site.call->fail(failure_of(file.error()));
-  const FileInfo info = (*file)->info();
-  bool replied = false;
-  for (;;) {
-    auto piece = co_await site.files.read(*file, 256u << 10, site.call->stop());
-    if (!piece && !replied) co_return site.call->fail(failure_of(piece.error()));
+  constexpr std::size_t kPieceBytes = 256u << 10;
+  auto opened = co_await site.files.open(address_of(place, site.cwd), request, kPieceBytes,
+                                         site.call->stop());
+  if (!opened) co_return site.call->fail(failure_of(opened.error()));
+  const auto file = opened->reader;
+  FsResult<std::string> piece = std::move(opened->first);
+  for (bool replied = false;;) {
     if (!piece) co_return site.call->end(failure_of(piece.error()));
-    const bool last = piece->empty();
-    if (!last && !co_await site.call->append(*std::move(piece))) co_return;
+    const bool last = piece->empty() || file->at_end();
+    if (!piece->empty() && !co_await site.call->append(*std::move(piece))) co_return;
     if (last) site.call->end();
     if (!std::exchange(replied, true))
-      site.call->reply(wire::ReadOk{info.version, static_cast<std::int64_t>(info.size)});
+      site.call->reply(
+          wire::ReadOk{file->info().version, static_cast<std::int64_t>(file->info().size)});
     if (last) co_return;
+    piece = co_await site.files.read(file, kPieceBytes, site.call->stop());
   }
 }
 
@@ -170,40 +172,57 @@ std::optional<wire::TextBytes> bytes_of(const std::optional<std::string>& text) 
   return wire::TextBytes{static_cast<std::int64_t>(text->size())};
 }
 
-// How much there is now: room for its text is taken before it is changed.
-aio::Task<std::int64_t> size_now(Site site, wire::Place place) {
+// How much there is now, of at most `wanted` bytes of text that are handed back: room for it is
+// taken before it is changed.
+aio::Task<std::int64_t> text_now(Site site, wire::Place place, std::int64_t wanted) {
+  if (wanted == 0) co_return 0;
   const auto found = co_await site.files.stat(address_of(place, site.cwd));
-  co_return found && *found ? static_cast<std::int64_t>((*found)->size) : 0;
+  const std::uint64_t there = found && *found ? (*found)->size : 0;
+  co_return std::min(static_cast<std::int64_t>(there), wanted);
 }
 
 std::size_t reply_bytes(std::int64_t before, std::int64_t after) {
   return kReplyUsual + static_cast<std::size_t>(before + after);
 }
 
+FsError given_up() { return fs_error(FsCode::kAborted, "given up before it was whole"); }
+
+// Piece by piece; `piece` is the first one if it is there already.
+aio::Task<FsResult<WriteOutcome>> upload(Site site, wire::Place place, WriteRequest request,
+                                         std::optional<wire::Piece> piece) {
+  Call& call = *site.call;
+  CO_TRY(const auto upload, co_await site.files.begin_upload(address_of(place, site.cwd),
+                                                             std::move(request), call.stop()));
+  for (bool ended = false; !ended; piece.reset()) {
+    if (!piece) piece = co_await call.take();
+    if (!piece) co_return given_up();
+    ended = piece->end;
+    CO_CHECK_OK(co_await upload->write_at(static_cast<std::uint64_t>(piece->offset),
+                                          std::move(piece->bytes)));
+  }
+  co_return co_await upload->commit(call.stop());
+}
+
+// In one go when all of it came with the request.
+aio::Task<FsResult<WriteOutcome>> write(Site site, wire::Place place, WriteRequest request) {
+  auto piece = site.call->take_ready();
+  if (!piece || !piece->end)
+    co_return co_await upload(site, std::move(place), std::move(request), std::move(piece));
+  co_return co_await site.files.write(address_of(place, site.cwd), std::move(request),
+                                      std::move(piece->bytes), site.call->stop());
+}
+
 aio::Task<> run(Site site, wire::WriteArgs args) {
   Call& call = *site.call;
-  const std::int64_t there = co_await size_now(site, args.place);
-  if (!call.reserve(reply_bytes(std::min(there, args.diff_bytes_max), 0))) co_return;
+  const std::int64_t there = co_await text_now(site, args.place, args.diff_bytes_max);
+  if (!call.reserve(reply_bytes(there, 0))) co_return;
   WriteRequest request{.permission = site.permission,
                        .intent = intent_of(args.intent),
                        .durable = args.durable,
                        .size = unsigned_of(args.size),
                        .diff_bytes_max = static_cast<std::size_t>(args.diff_bytes_max)};
   if (args.mode) request.mode = static_cast<mode_t>(*args.mode);
-  const auto upload = co_await site.files.begin_upload(address_of(args.place, site.cwd),
-                                                       std::move(request), call.stop());
-  if (!upload) co_return call.fail(failure_of(upload.error()));
-  for (bool ended = false; !ended;) {
-    auto piece = co_await call.take();
-    if (!piece)
-      co_return call.fail(
-          wire::failure(wire::FailureCode::kFsAborted, "given up before it was whole"));
-    ended = piece->end;
-    const auto written = co_await (*upload)->write_at(static_cast<std::uint64_t>(piece->offset),
-                                                      std::move(piece->bytes));
-    if (!written) co_return call.fail(failure_of(written.error()));
-  }
-  const auto outcome = co_await (*upload)->commit(call.stop());
+  const auto outcome = co_await write(site, std::move(args.place), std::move(request));
   if (!outcome) co_return call.fail(failure_of(outcome.error()));
   const wire::WriteArgs::Ok ok{
       outcome->created ? wire::WriteOperation::kCreate : wire::WriteOperation::kUpdate,
@@ -216,9 +235,7 @@ aio::Task<> run(Site site, wire::EditTextArgs args) {
   std::string texts;
   for (bool ended = false; !ended;) {
     auto piece = co_await call.take();
-    if (!piece)
-      co_return call.fail(
-          wire::failure(wire::FailureCode::kFsAborted, "given up before it was whole"));
+    if (!piece) co_return call.fail(failure_of(given_up()));
     ended = piece->end;
     texts += piece->bytes;
     if (texts.size() > 2 * static_cast<std::size_t>(wire::kEditBytesMax))
@@ -229,12 +246,10 @@ aio::Task<> run(Site site, wire::EditTextArgs args) {
       texts.size() - old_bytes > static_cast<std::size_t>(wire::kEditBytesMax))
     co_return call.fail(
         wire::failure(wire::FailureCode::kInvalid, "\"oldBytes\" does not fit what was uploaded"));
-  const std::int64_t there = co_await size_now(site, args.place);
+  const std::int64_t there = co_await text_now(site, args.place, args.diff_bytes_max);
   const auto more = static_cast<std::int64_t>(texts.size() - old_bytes);
   const std::int64_t after = args.replace_all ? args.diff_bytes_max : there + more;
-  if (!call.reserve(
-          reply_bytes(std::min(there, args.diff_bytes_max), std::min(after, args.diff_bytes_max))))
-    co_return;
+  if (!call.reserve(reply_bytes(there, std::min(after, args.diff_bytes_max)))) co_return;
   EditRequest request{
       .permission = site.permission,
       .edit = {texts.substr(0, old_bytes), texts.substr(old_bytes), args.replace_all},

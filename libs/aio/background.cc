@@ -18,22 +18,32 @@ namespace asio = boost::asio;
 
 struct Background::State {
   std::mutex mutex;
-  std::condition_variable_any arrived;
+  std::condition_variable arrived;
   std::deque<std::function<void()>> waiting;
   std::size_t waiting_max = 0;
+  bool ending = false;
   std::vector<std::jthread> threads;
 
-  void work(const std::stop_token& stop) {
+  void work() {
     for (;;) {
       std::function<void()> job;
       {
         std::unique_lock lock(mutex);
-        if (!arrived.wait(lock, stop, [this] { return !waiting.empty(); })) return;
+        arrived.wait(lock, [this] { return ending || !waiting.empty(); });
+        if (waiting.empty()) return;
         job = std::move(waiting.front());
         waiting.pop_front();
       }
       job();
     }
+  }
+
+  void end() {
+    {
+      std::lock_guard lock(mutex);
+      ending = true;
+    }
+    arrived.notify_all();
   }
 
   bool add(std::function<void()> job) {
@@ -50,12 +60,11 @@ struct Background::State {
 Background::Background(int threads, std::size_t waiting_max) : state_(std::make_shared<State>()) {
   state_->waiting_max = waiting_max;
   for (int i = 0; i < threads; ++i)
-    state_->threads.emplace_back(
-        [state = state_.get()](std::stop_token stop) { state->work(stop); });
+    state_->threads.emplace_back([state = state_.get()] { state->work(); });
 }
 
 Background::~Background() {
-  for (auto& thread : state_->threads) thread.request_stop();
+  state_->end();
   state_->threads.clear();
 }
 
