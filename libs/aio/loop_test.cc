@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "libs/aio/background.h"
@@ -101,25 +103,32 @@ TEST(Background, RunsWorkOnAnotherThread) {
   loop.run(runs_elsewhere(background));
 }
 
-Task<> hold(Background& background, std::shared_ptr<std::mutex> held, int& done) {
-  const auto locked = co_await background.run([held]() -> base::Result<int> {
-    std::lock_guard lock(*held);
+// Work that goes on until it is let go.
+struct Held {
+  std::mutex mutex;
+  std::atomic<int> begun = 0;  // On a thread.
+  int handed_in = 0, done = 0;
+};
+Task<> hold(Background& background, Held& held) {
+  ++held.handed_in;
+  const auto worked = co_await background.run([&held]() -> base::Result<int> {
+    ++held.begun;
+    std::lock_guard lock(held.mutex);
     return 1;
   });
-  EXPECT_TRUE(locked);
-  ++done;
+  EXPECT_TRUE(worked);
+  ++held.done;
 }
 
 Task<int> bounds_waiting(Executor executor, Background& background) {
-  const auto held = std::make_shared<std::mutex>();
-  int done = 0;
+  Held held;
   TaskGroup group(executor);
   {
-    std::unique_lock lock(*held);
-    group.spawn(hold(background, held, done));
-    co_await sleep_for(milliseconds(20));
-    group.spawn(hold(background, held, done));
-    co_await sleep_for(milliseconds(1));
+    std::unique_lock lock(held.mutex);
+    group.spawn(hold(background, held));
+    while (held.begun != 1) co_await sleep_for(milliseconds(1));  // It waits no more.
+    group.spawn(hold(background, held));
+    while (held.handed_in != 2) co_await sleep_for(milliseconds(1));
     const auto refused = co_await background.run(thread_hash);
     EXPECT_FALSE(refused);
     if (!refused) {
@@ -127,7 +136,7 @@ Task<int> bounds_waiting(Executor executor, Background& background) {
     }
   }
   co_await group.wait();
-  EXPECT_EQ(done, 2);
+  EXPECT_EQ(held.done, 2);
   co_return 0;
 }
 TEST(Background, RefusesWhenTooMuchWaits) {
