@@ -41,13 +41,13 @@ RosterLimits limits_of(const Options& options, std::size_t descriptors) {
   return limits;
 }
 
-base::Result<Dialler> dialler_of(const Options& options, aio::Background& background) {
+base::Result<Dialler> dialler_of(const Options& options, Names& names) {
   std::optional<std::string> authorities;
   if (!options.executor_ca.empty()) {
     TRY(authorities, base::read_file(options.executor_ca, kAuthoritiesBytesMax));
   }
   TRY(auto tls, aio::TlsClient::with({.authorities = std::move(authorities)}));
-  return Dialler(background, std::move(tls));
+  return Dialler(names, std::move(tls));
 }
 
 struct Doors {
@@ -81,8 +81,9 @@ base::Result<int> run(const Options& options) {
 
   aio::Loop loop;
   aio::Background background(kBackgroundThreads);
-  TRY(const auto sources, open_sources(options.way, loop.executor(), background, clock));
-  TRY(const Dialler dialler, dialler_of(options, background));
+  Names names(loop.executor(), background);
+  TRY(const auto sources, open_sources(options.way, loop.executor(), names, clock));
+  TRY(const Dialler dialler, dialler_of(options, names));
   const RosterLimits limits = limits_of(options, descriptors.now);
   Roster roster(limits);
   const CarrierParts parts{

@@ -82,6 +82,7 @@ aio::Task<> ask_and_be_answered(Site& site) {
   EXPECT_LE(welcome.expires_ms, 10 * 60'000);
   EXPECT_EQ(site.metric("sandfleet_agentd_links"), "1");
   EXPECT_EQ(site.metric(R"(sandfleet_agentd_dials_total{attempt="first",result="welcome"})"), "1");
+  EXPECT_EQ(site.metric(R"(sandfleet_agentd_welcomes_total{session="new"})"), "1");
 }
 TEST(Carriers, CarryWhatIsAskedAndAnswered) { aio::testing::tell(ask_and_be_answered); }
 
@@ -262,6 +263,7 @@ aio::Task<> lose_the_incarnation(Site& site) {
   const auto welcome = harness.all<wire::Welcomed>().back().welcome;
   EXPECT_FALSE(welcome.resumed);
   EXPECT_EQ(welcome.why, wire::NotResumed::kLost);
+  EXPECT_EQ(site.metric(R"(sandfleet_agentd_welcomes_total{session="lost"})"), "1");
   EXPECT_EQ(welcome.incarnation, 5);
   EXPECT_EQ(site.ways.asked, 2) << "the old way's token is of another run";
   EXPECT_EQ(harness.left(), "");

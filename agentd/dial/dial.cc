@@ -1,12 +1,6 @@
 #include "agentd/dial/dial.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <array>
-#include <vector>
 
 #include "libs/base/certificate.h"
 #include "libs/base/strings.h"
@@ -14,41 +8,8 @@
 namespace agentd {
 namespace {
 
-constexpr std::size_t kAddressesMax = 4;  // That are tried of one name.
-
 base::Error not_a_url(std::string_view url) {
   return base::error(base::ErrorCode::kInvalid, "not a URL of an executor: ", url);
-}
-
-// Without asking anybody: what is an address, and what means this machine (RFC 6761 §6.3).
-std::string known_address(const std::string& host) {
-  if (base::is_ip_address(host)) return host;
-  return host == "localhost" || host.ends_with(".localhost") ? "127.0.0.1" : "";
-}
-
-base::Result<std::vector<std::string>> look_up(const std::string& host) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_flags = AI_ADDRCONFIG;  // Of the families that this machine has.
-  hints.ai_socktype = SOCK_STREAM;
-  if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0)
-    return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host, ": ",
-                       ::gai_strerror(failed));
-  std::vector<std::string> addresses;
-  for (const addrinfo* one = found; one && addresses.size() < kAddressesMax; one = one->ai_next) {
-    std::array<char, NI_MAXHOST> text{};
-    if (::getnameinfo(one->ai_addr, one->ai_addrlen, text.data(), text.size(), nullptr, 0,
-                      NI_NUMERICHOST) == 0)
-      addresses.emplace_back(text.data());
-  }
-  ::freeaddrinfo(found);
-  return addresses;
-}
-
-aio::Task<base::Result<std::vector<std::string>>> addresses_of(std::string host,
-                                                               aio::Background& background) {
-  if (const std::string known = known_address(host); !known.empty())
-    co_return std::vector<std::string>{known};
-  co_return co_await background.run([host] { return look_up(host); });
 }
 
 // "host", "host:80", "[::1]" or "[::1]:80" into the place.
@@ -96,9 +57,9 @@ base::Result<Place> place_of(std::string_view url) {
   return place;
 }
 
-aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, aio::Background& background,
+aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, Names& names,
                                                            base::Milliseconds within) {
-  CO_TRY(const auto addresses, co_await addresses_of(place.host, background));
+  CO_TRY(const auto addresses, co_await names.find(place.host, within));
   base::Error failed = base::error(base::ErrorCode::kUnavailable, place.host, " has no address");
   for (const std::string& address : addresses) {
     auto stream = co_await aio::connect(address, place.port, within);
@@ -110,7 +71,7 @@ aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, aio::Bac
 
 aio::Task<base::Result<std::shared_ptr<aio::Stream>>> Dialler::dial(
     Place place, base::Milliseconds within) const {
-  CO_TRY(auto stream, co_await agentd::dial(place, background_, within));
+  CO_TRY(auto stream, co_await agentd::dial(place, names_, within));
   if (!place.tls) co_return stream;
   co_return co_await tls_.secure(std::move(stream), place.host, within);
 }

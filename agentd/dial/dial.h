@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "libs/aio/background.h"
+#include "agentd/dial/names.h"
 #include "libs/aio/stream.h"
 #include "libs/aio/tls/tls.h"
 #include "libs/base/result.h"
@@ -25,23 +25,22 @@ struct Place {
 // kInvalid: no http or https URL of a host.
 base::Result<Place> place_of(std::string_view url);
 
-// A connection to there; names are looked up in the background, and the first few addresses of one
-// are tried in turn, each for so long. kUnavailable: nobody answered.
-aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, aio::Background& background,
+// A connection to there; the look-up of the name may take so long, and each of its first few
+// addresses, which are tried in turn. kUnavailable: nobody answered.
+aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place, Names& names,
                                                            base::Milliseconds within);
 
 // Connections to URLs of both kinds, with TLS where the URL says so.
 class Dialler {
  public:
-  // `background` outlives it.
-  Dialler(aio::Background& background, aio::TlsClient tls)
-      : background_(background), tls_(std::move(tls)) {}
+  // `names` outlives it.
+  Dialler(Names& names, aio::TlsClient tls) : names_(names), tls_(std::move(tls)) {}
 
   aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(Place place,
                                                              base::Milliseconds within) const;
 
  private:
-  aio::Background& background_;
+  Names& names_;
   const aio::TlsClient tls_;
 };
 

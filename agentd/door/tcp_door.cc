@@ -71,7 +71,7 @@ base::Result<std::unique_ptr<TcpDoor>> TcpDoor::at(aio::Executor executor, TcpDo
                                                    Serve serve) {
   std::unique_ptr<TcpDoor> door(
       new TcpDoor(std::move(executor), std::move(settings), std::move(serve)));
-  CHECK_OK(door->follow_files());
+  CHECK_OK(door->read_files());
   TRY(door->listener_, listen_at(door->settings_.address, door->settings_.port));
   sockaddr_storage own{};
   socklen_t size = sizeof own;
@@ -80,7 +80,8 @@ base::Result<std::unique_ptr<TcpDoor>> TcpDoor::at(aio::Executor executor, TcpDo
   return door;
 }
 
-base::Result<base::Done> TcpDoor::follow_files() {
+base::Result<base::Done> TcpDoor::read_files() {
+  looked_ = base::SystemClock().now();
   if (!settings_.token.empty()) {
     TRY(token_, read_token(settings_.token));
   }
@@ -98,6 +99,19 @@ base::Result<base::Done> TcpDoor::follow_files() {
   return base::Done{};
 }
 
+// Strangers come as often as they like: they cause few looks, and a line for each other trouble.
+void TcpDoor::follow_files() {
+  if (base::SystemClock().now() - looked_ < settings_.look) return;
+  const auto read = read_files();
+  const std::string trouble = read ? "" : read.error().message;
+  if (trouble == std::exchange(trouble_, trouble)) return;
+  if (read)
+    base::log::info("the files of the TCP listener are good again");
+  else
+    base::log::warn("the files of the TCP listener are no good, what they said before holds",
+                    {{"error", read.error()}});
+}
+
 aio::Task<> TcpDoor::open() {
   base::Fd listener(::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0));
   co_await accept_all(executor_, std::move(listener),
@@ -111,9 +125,7 @@ void TcpDoor::admit(base::Fd connection) {
   sockaddr_storage peer{};
   socklen_t size = sizeof peer;
   if (::getpeername(connection.get(), reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
-  if (const auto followed = follow_files(); !followed)
-    base::log::warn("the files of the TCP listener are no good, what they said before holds",
-                    {{"error", followed.error()}});
+  follow_files();
   handshakes_.spawn(
       shake_hands(aio::Stream::over(executor_, std::move(connection)), name_of(peer, size)));
 }

@@ -9,6 +9,7 @@
 #include "agentd/door/caller.h"
 #include "libs/aio/loop.h"
 #include "libs/aio/tls/tls.h"
+#include "libs/base/clock.h"
 #include "libs/base/fd.h"
 #include "libs/base/result.h"
 
@@ -21,6 +22,7 @@ struct TcpDoorSettings {
   std::filesystem::path certificate, key;    // PEM; the chain may stand behind the certificate.
   std::filesystem::path client_authorities;  // Who vouches for a client's certificate; or
   std::filesystem::path token;               // what its hello must show.
+  base::Milliseconds look{1'000};            // At the files again, no sooner; by who comes then.
 };
 
 // Where harnesses of other nodes connect: TLS, and either a certificate of their own or a token.
@@ -38,7 +40,8 @@ class TcpDoor {
 
  private:
   TcpDoor(aio::Executor executor, TcpDoorSettings settings, Serve serve);
-  base::Result<base::Done> follow_files();
+  base::Result<base::Done> read_files();
+  void follow_files();
   void admit(base::Fd connection);
   aio::Task<> shake_hands(std::shared_ptr<aio::Stream> stream, std::string from);
 
@@ -47,6 +50,8 @@ class TcpDoor {
   const Serve serve_;
   base::Fd listener_;
   std::uint16_t port_ = 0;
+  base::Moment looked_;
+  std::string trouble_;            // With the files, at the last look.
   aio::TlsServer::Options shown_;  // As last read.
   std::optional<aio::TlsServer> tls_;
   std::optional<std::string> token_;

@@ -8,6 +8,7 @@
 #include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
 #include "libs/base/certificate.h"
+#include "libs/base/strings.h"
 #include "libs/base/testing/temporary_folder.h"
 
 namespace agentd {
@@ -44,7 +45,10 @@ struct Site {
     write("key.pem", made.key);
   }
   TcpDoorSettings settings() const {
-    return {.address = "127.0.0.1", .certificate = folder / "tls.pem", .key = folder / "key.pem"};
+    return {.address = "127.0.0.1",
+            .certificate = folder / "tls.pem",
+            .key = folder / "key.pem",
+            .look = base::Milliseconds(0)};
   }
   base::Result<base::Done> open(TcpDoorSettings settings) {
     TRY(door, TcpDoor::at(loop.executor(), std::move(settings),
@@ -121,6 +125,33 @@ aio::Task<> change_the_files(Site& site) {
   EXPECT_EQ(site.callers.back().token, "fedcba9876543210");
 }
 TEST(TcpDoors, FollowTheirFiles) { aio::testing::tell(change_the_files); }
+
+aio::Task<> come_in_a_crowd(Site& site) {
+  TcpDoorSettings settings = site.settings();
+  settings.token = site.folder / "token";
+  settings.look = 1h;
+  EXPECT_TRUE(site.open(settings));
+  site.write("token", "fedcba9876543210");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(co_await Site::come(site, {}), "come in");
+  EXPECT_EQ(site.callers.back().token, "0123456789abcdef") << "the files were not read for each";
+}
+TEST(TcpDoors, ReadTheirFilesSoOften) { aio::testing::tell(come_in_a_crowd); }
+
+aio::Task<> tell_each_trouble_once(Site& site) {
+  TcpDoorSettings settings = site.settings();
+  settings.token = site.folder / "token";
+  EXPECT_TRUE(site.open(settings));
+  ::testing::internal::CaptureStderr();
+  for (const char* token : {"short", "0123456789abcdef"}) {
+    site.write("token", token);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(co_await Site::come(site, {}), "come in");
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(base::split(log, '\n').size(), 3u) << log;
+  EXPECT_THAT(log, HasSubstr("are no good"));
+  EXPECT_THAT(log, HasSubstr("are good again"));
+}
+TEST(TcpDoors, TellEachTroubleWithTheirFilesOnce) { aio::testing::tell(tell_each_trouble_once); }
 
 aio::Task<> say_nothing(Site& site) {
   TcpDoorSettings settings = site.settings();

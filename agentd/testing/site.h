@@ -92,7 +92,8 @@ struct Site {
 
   aio::Loop loop;
   aio::Background background{1};
-  Dialler dialler{background, *aio::TlsClient::with({})};
+  Names names{loop.executor(), background};
+  Dialler dialler{names, *aio::TlsClient::with({})};
   base::SystemClock clock;
   Executor executor;
   ScriptedWays ways;

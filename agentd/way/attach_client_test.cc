@@ -84,6 +84,7 @@ struct Site {
 
   aio::Loop loop;
   aio::Background background{2};
+  Names names{loop.executor(), background};
   const base::TemporaryFolder folder;
   Service service;
 };
@@ -122,7 +123,7 @@ struct SecureSite : Site {
   }
   std::unique_ptr<AttachClient> client(const std::string& prefix = "") {
     const std::string url = "https://127.0.0.1:" + std::to_string(server->port()) + prefix;
-    return client_of(std::make_unique<SecureLine>(*place_of(url), authorities, background));
+    return client_of(std::make_unique<SecureLine>(*place_of(url), authorities, names));
   }
 
   const base::Certified authority = make_authority();

@@ -42,7 +42,7 @@ base::Result<base::Done> SecureLine::follow_authorities() {
 aio::Task<base::Result<std::shared_ptr<aio::Stream>>> SecureLine::open(base::Milliseconds limit) {
   CO_CHECK_OK(follow_authorities());
   const aio::TlsClient tls = *tls_;
-  CO_TRY(auto stream, co_await dial(place_, background_, limit));
+  CO_TRY(auto stream, co_await dial(place_, names_, limit));
   co_return co_await tls.secure(std::move(stream), place_.host, limit);
 }
 

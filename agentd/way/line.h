@@ -6,7 +6,6 @@
 #include <string>
 
 #include "agentd/dial/dial.h"
-#include "libs/aio/background.h"
 #include "libs/aio/stream.h"
 #include "libs/aio/tls/tls.h"
 
@@ -41,8 +40,8 @@ class SecureLine final : public Line {
  public:
   // `authorities`: a file in PEM of whom to believe, read anew as often as it changes; none: those
   // of the system.
-  SecureLine(Place place, std::filesystem::path authorities, aio::Background& background)
-      : place_(std::move(place)), authorities_(std::move(authorities)), background_(background) {}
+  SecureLine(Place place, std::filesystem::path authorities, Names& names)
+      : place_(std::move(place)), authorities_(std::move(authorities)), names_(names) {}
   aio::Task<base::Result<std::shared_ptr<aio::Stream>>> open(base::Milliseconds limit) override;
   std::string host() const override { return place_.authority(); }
   std::string prefix() const override { return place_.path; }
@@ -52,7 +51,7 @@ class SecureLine final : public Line {
 
   const Place place_;
   const std::filesystem::path authorities_;
-  aio::Background& background_;
+  Names& names_;
   std::string believed_;  // What stood in the file when `tls_` was made.
   std::optional<aio::TlsClient> tls_;
 };

@@ -54,8 +54,7 @@ class ClusterSources final : public Sources {
 }  // namespace
 
 base::Result<std::unique_ptr<Sources>> open_sources(const WayOptions& options,
-                                                    aio::Executor executor,
-                                                    aio::Background& background,
+                                                    aio::Executor executor, Names& names,
                                                     const base::Clock& clock) {
   if (options.has_folder()) {
     const std::filesystem::path socket = options.attach_socket.empty()
@@ -68,7 +67,7 @@ base::Result<std::unique_ptr<Sources>> open_sources(const WayOptions& options,
   TRY(kube::Config config,
       kube::find_config({.kubeconfig = options.kubeconfig, .context = options.context},
                         kube::surroundings_of_process()));
-  auto line = std::make_unique<SecureLine>(std::move(place), options.attach_ca, background);
+  auto line = std::make_unique<SecureLine>(std::move(place), options.attach_ca, names);
   return std::unique_ptr<Sources>(std::make_unique<ClusterSources>(
       executor, std::move(line), std::move(config), clock, options.namespaces));
 }

@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "agentd/dial/names.h"
 #include "agentd/way/directory.h"
 #include "agentd/way/options.h"
 #include "agentd/way/way.h"
-#include "libs/aio/background.h"
 #include "libs/base/clock.h"
 
 namespace agentd {
@@ -21,8 +21,7 @@ class Sources {
 
 // Whatever is handed in outlives it. kInvalid, kNotFound: the options lead to no cluster.
 base::Result<std::unique_ptr<Sources>> open_sources(const WayOptions& options,
-                                                    aio::Executor executor,
-                                                    aio::Background& background,
+                                                    aio::Executor executor, Names& names,
                                                     const base::Clock& clock);
 
 }  // namespace agentd

@@ -1,0 +1,73 @@
+#include "agentd/dial/names.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <utility>
+
+#include "libs/base/certificate.h"
+
+namespace agentd {
+namespace {
+
+constexpr std::size_t kAddressesMax = 4;  // That are tried of one name.
+
+// Without asking anybody: what is an address, and what means this machine (RFC 6761 §6.3).
+std::string known_address(const std::string& host) {
+  if (base::is_ip_address(host)) return host;
+  return host == "localhost" || host.ends_with(".localhost") ? "127.0.0.1" : "";
+}
+
+}  // namespace
+
+base::Result<Addresses> look_up(const std::string& host) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = AI_ADDRCONFIG;  // Of the families that this machine has.
+  hints.ai_socktype = SOCK_STREAM;
+  if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0)
+    return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host, ": ",
+                       ::gai_strerror(failed));
+  Addresses addresses;
+  for (const addrinfo* one = found; one && addresses.size() < kAddressesMax; one = one->ai_next) {
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(one->ai_addr, one->ai_addrlen, text.data(), text.size(), nullptr, 0,
+                      NI_NUMERICHOST) == 0)
+      addresses.emplace_back(text.data());
+  }
+  ::freeaddrinfo(found);
+  return addresses;
+}
+
+Names::Names(aio::Executor executor, aio::Background& background, LookUp how)
+    : executor_(executor), background_(background), look_up_(std::move(how)), tasks_(executor) {}
+
+aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseconds within) {
+  if (const std::string known = known_address(host); !known.empty()) co_return Addresses{known};
+  const auto asked = questions_.find(host);
+  auto question = asked == questions_.end() ? nullptr : asked->second;
+  if (!question) {
+    if (questions_.size() >= kLookUpsMax)
+      co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
+                            ": too many names are looked up just now");
+    question = questions_.emplace(host, std::make_shared<Question>(executor_)).first->second;
+    tasks_.spawn(put(host, question));
+  }
+  if (!co_await aio::within(until_answered(question), within))
+    co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
+                          ": no answer came in time");
+  co_return *question->answer;
+}
+
+aio::Task<> Names::put(std::string host, std::shared_ptr<Question> question) {
+  question->answer = co_await background_.run([how = look_up_, host] { return how(host); });
+  questions_.erase(host);
+  question->answered.notify_all();
+}
+
+aio::Task<bool> Names::until_answered(std::shared_ptr<Question> question) {
+  while (!question->answer) co_await question->answered.wait();
+  co_return true;
+}
+
+}  // namespace agentd

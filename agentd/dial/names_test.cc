@@ -1,0 +1,80 @@
+#include "agentd/dial/names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+
+#include "libs/aio/testing/run.h"
+
+namespace agentd {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr base::Milliseconds kPatience{20'000}, kInVain{20};
+
+// Names that are looked up for as long as the test wants.
+struct Site {
+  ~Site() {
+    if (!answers.try_wait()) answers.count_down();
+    loop.run(until_idle(*this));
+  }
+  base::Result<Addresses> look_up(const std::string& host) {
+    ++looked_up;
+    answers.wait();
+    if (host == "nobody") return base::error(base::ErrorCode::kUnavailable, "there is no ", host);
+    return Addresses{"192.0.2.1", host};
+  }
+  static aio::Task<> ask(Site& site, std::string host, base::Milliseconds within) {
+    site.found.push_back(co_await site.names.find(std::move(host), within));
+  }
+  // Whatever the background still had to do is done by then.
+  static aio::Task<int> until_idle(Site& site) {
+    const auto last = co_await site.background.run([]() -> base::Result<int> { return 0; });
+    co_return *last;
+  }
+
+  std::latch answers{1};
+  std::atomic<int> looked_up = 0;
+  aio::Loop loop;
+  aio::Background background{1};
+  Names names{loop.executor(), background,
+              [this](const std::string& host) { return look_up(host); }};
+  std::vector<base::Result<Addresses>> found;
+  aio::TaskGroup tasks{loop.executor()};
+};
+
+aio::Task<> ask_the_same(Site& site) {
+  for (int i = 0; i < 5; ++i) site.tasks.spawn(Site::ask(site, "host", kPatience));
+  site.tasks.spawn(Site::ask(site, "nobody", kPatience));
+  const auto late = co_await site.names.find("host", kInVain);
+  EXPECT_THAT(late.error().message, HasSubstr("no answer came in time"));
+  site.answers.count_down();
+  co_await site.tasks.wait();
+  EXPECT_EQ(site.looked_up, 2);
+  EXPECT_EQ(site.found.size(), 6u);
+  EXPECT_EQ(*site.found.front(), (Addresses{"192.0.2.1", "host"}));
+  EXPECT_EQ(site.found.back().error().message, "there is no nobody");
+  EXPECT_TRUE(co_await site.names.find("host", kPatience));
+  EXPECT_EQ(site.looked_up, 3) << "nothing is remembered";
+}
+TEST(Names, AreLookedUpOnceForAllWhoAsk) { aio::testing::tell(ask_the_same); }
+
+aio::Task<> ask_for_many(Site& site) {
+  for (std::size_t i = 0; i < Names::kLookUpsMax; ++i)
+    site.tasks.spawn(Site::ask(site, "host-" + std::to_string(i), kPatience));
+  const auto more = co_await site.names.find("one more", kPatience);
+  EXPECT_THAT(more.error().message, HasSubstr("too many names"));
+  EXPECT_TRUE(co_await site.names.find("localhost", kInVain)) << "nobody is asked for that";
+  EXPECT_THAT((co_await site.names.find("host-0", kInVain)).error().message, HasSubstr("in time"));
+  site.answers.count_down();
+  co_await site.tasks.wait();
+  EXPECT_EQ(site.looked_up, static_cast<int>(Names::kLookUpsMax));
+  EXPECT_TRUE(co_await site.names.find("one more", kPatience));
+}
+TEST(Names, AreLookedUpSoManyAtOnce) { aio::testing::tell(ask_for_many); }
+
+}  // namespace
+}  // namespace agentd
