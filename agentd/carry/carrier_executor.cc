@@ -25,6 +25,12 @@ std::string_view word_for(const Ending& ending) {
       ending);
 }
 
+std::string_view word_for(const wire::Welcome& welcome) {
+  if (welcome.resumed) return "resumed";
+  if (!welcome.why) return "new";
+  return *welcome.why == wire::NotResumed::kLost ? "lost" : "unknown";
+}
+
 std::string message_of(const Ending& ending) {
   return std::visit(base::Overloaded{[](const Impostor&) { return std::string(); },
                                      [](const auto& one) { return one.message; }},
@@ -87,6 +93,7 @@ aio::Task<> Carrier::welcome(ExecutorLink& link) {
   ceiling_ = link.welcome().ceiling;
   lease_ = base::Milliseconds(link.welcome().lease_ms);
   parts_.roster.take(*this, *hello_.session);
+  parts_.counts.welcomed(word_for(link.welcome()));
   if (!std::exchange(welcomed_, true)) parts_.counts.let_in(now() - alone_since_);
   wire::Frame frame = link.welcome_frame();
   base::Json header = *base::parse_json(frame.header);

@@ -37,6 +37,11 @@ metrics::Table metrics_table() {
        "came of it.",
        {"attempt", "result"}},
       {Kind::kCounter,
+       "sandfleet_agentd_welcomes_total",
+       "Executors that let a harness in, by what became of its session: new, resumed, or a new one "
+       "in place of one that was lost with its incarnation or is unknown: it ended, or gave way.",
+       {"session"}},
+      {Kind::kCounter,
        "sandfleet_agentd_closes_total",
        "Harness links that agentd ended, by the reason that the harness was given; none: too many "
        "were about to be told.",
@@ -69,6 +74,10 @@ void Counts::let_in(base::Milliseconds after_hello) {
 
 void Counts::asked(std::string_view result) {
   registry_.counter("sandfleet_agentd_asks_total", {std::string(result)}).add();
+}
+
+void Counts::welcomed(std::string_view session) {
+  registry_.counter("sandfleet_agentd_welcomes_total", {std::string(session)}).add();
 }
 
 void Counts::dialled(bool again, std::string_view result) {

@@ -30,7 +30,8 @@ class Counts {
   void let_in(base::Milliseconds after_hello);
   void asked(std::string_view result);
   void dialled(bool again, std::string_view result);
-  void told(std::string_view reason);  // A harness, why its link ends.
+  void welcomed(std::string_view session);  // What became of it.
+  void told(std::string_view reason);       // A harness, why its link ends.
   void links(std::size_t open);
 
   Traffic to_executor, to_harness;

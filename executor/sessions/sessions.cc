@@ -102,6 +102,8 @@ void Sessions::end(const std::string& session, wire::SessionEnd why) {
     progress->moved.notify_all();
   }
   process_service_.end(session);
+  if (why == wire::SessionEnd::kGaveWay)
+    base::log::info("a session without a link gave way to a newer one of the same harness");
   // What went with its incarnation is known as lost for a while.
   if (why != wire::SessionEnd::kLost) tasks_.spawn(end_processes(*this, session));
 }

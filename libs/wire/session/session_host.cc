@@ -124,9 +124,9 @@ void SessionHost::admit(LinkId id, Link& link, const Prove& prove, Now now) {
                   .ceiling = link.claims->ceiling,
                   .expires_ms = expires_ms(*link.claims, now),
                   .features = settings_.features};
-  const std::string name = session_for(link, welcome);
-  if (name.empty())
-    return close(id, link, CloseReason::kBusy, "too many sessions are open", 30'000);
+  const auto found = session_for(link, welcome);
+  if (!found) return close(id, link, CloseReason::kBusy, found.error().message, 30'000);
+  const std::string& name = *found;
   Session& session = sessions_.at(name);
   if (session.link)
     close(*session.link, links_.at(*session.link), CloseReason::kReplaced,
@@ -142,8 +142,8 @@ void SessionHost::admit(LinkId id, Link& link, const Prove& prove, Now now) {
   link.answer = std::move(welcome);
 }
 
-// The session that it asks to go on with, or a new one; empty when there are too many.
-std::string SessionHost::session_for(Link& link, Welcome& welcome) {
+// The session that it asks to go on with, or a new one. kRateLimited: there are too many.
+base::Result<std::string> SessionHost::session_for(Link& link, Welcome& welcome) {
   std::optional<News> news;
   if (link.hello.session) {
     const auto known = sessions_.find(*link.hello.session);
@@ -155,11 +155,35 @@ std::string SessionHost::session_for(Link& link, Welcome& welcome) {
     welcome.why = ended == SessionEnd::kLost ? NotResumed::kLost : NotResumed::kUnknown;
     news = what_became_of(ended);
   }
-  if (sessions_.size() >= settings_.sessions_max) return {};
+  CHECK_OK(make_room_for(link.claims->subject));
   const std::string name = base::random_hex(kSessionIdBytes);
   const auto made = sessions_.emplace(name, Session{.subject = link.claims->subject}).first;
   if (news) made->second.served.tell(news->kind, news->message);
   return name;
+}
+
+// Of one subject's own sessions the one that has been without a link for longest gives way.
+base::Result<base::Done> SessionHost::make_room_for(const std::string& subject) {
+  std::size_t its = 0;
+  auto forgotten = sessions_.end();
+  for (auto one = sessions_.begin(); one != sessions_.end(); ++one) {
+    const Session& session = one->second;
+    if (session.subject != subject) continue;
+    ++its;
+    if (session.link) continue;
+    if (forgotten == sessions_.end() || session.left < forgotten->second.left) forgotten = one;
+  }
+  const bool too_many_of_it = its >= settings_.sessions_each_max;
+  if (!too_many_of_it && sessions_.size() < settings_.sessions_max) return base::Done{};
+  if (forgotten != sessions_.end()) {
+    end(std::string(forgotten->first), SessionEnd::kGaveWay);
+    return base::Done{};
+  }
+  if (too_many_of_it)
+    return base::error(base::ErrorCode::kRateLimited, "this harness has ", std::to_string(its),
+                       " sessions here, and each has a link: end some");
+  return base::error(base::ErrorCode::kRateLimited, "the sandbox has ",
+                     std::to_string(sessions_.size()), " sessions, which is all it may have");
 }
 
 std::optional<SessionEnd> SessionHost::how_it_ended(const std::string& session) const {
@@ -176,6 +200,10 @@ News SessionHost::what_became_of(std::optional<SessionEnd> why) const {
             "ended; files are as they are."};
   if (why == SessionEnd::kByClient)
     return {"lost", "The session was ended by its client, and its processes with it."};
+  if (why == SessionEnd::kGaveWay)
+    return {"lost",
+            "The session had no link and gave way to a newer one of the same harness, which has as "
+            "many as it may. Its processes were ended; files are as they are."};
   if (news_) return *news_;
   if (why == SessionEnd::kLost)
     return {"lost",
@@ -241,6 +269,7 @@ void SessionHost::leave(LinkId id, Link& link) {
   const auto found = sessions_.find(link.session);
   if (found == sessions_.end() || found->second.link != id) return;
   found->second.link.reset();
+  found->second.left = ++links_lost_;
   found->second.lease_left = found->second.lease;
   found->second.served.link_down();
 }

@@ -39,10 +39,11 @@ struct HostSettings {
   std::string cwd, workspace_root;
   std::vector<std::string> features = {};
   std::size_t sessions_max = 64;
+  std::size_t sessions_each_max = 48;  // Of one subject: others find a place, too.
   std::size_t links_max = 128;
 };
 
-enum class SessionEnd { kByClient, kLease, kLost };
+enum class SessionEnd { kByClient, kLease, kLost, kGaveWay };
 struct HostEvent {
   std::string session;
   std::variant<SessionEvent, SessionEnd> what;
@@ -102,6 +103,7 @@ class SessionHost {
     Ceiling ceiling = Ceiling::kReadOnly;
     base::Milliseconds lease{}, lease_left{};
     std::optional<LinkId> link = std::nullopt;
+    std::uint64_t left = 0;  // The greater, the later it lost its link.
   };
 
   void receive(LinkId id, Link& link, Message message, Now now);
@@ -110,7 +112,8 @@ class SessionHost {
   void renew(LinkId id, Link& link, const Renew& renewal, Now now);
   void hand_on(LinkId id, Link& link, Message message);
   base::Result<Claims> judge(const std::string& claims, Now now) const;
-  std::string session_for(Link& link, Welcome& welcome);
+  base::Result<std::string> session_for(Link& link, Welcome& welcome);
+  base::Result<base::Done> make_room_for(const std::string& subject);
   std::optional<SessionEnd> how_it_ended(const std::string& session) const;
   News what_became_of(std::optional<SessionEnd> why) const;
   void close(LinkId id, Link& link, CloseReason reason, std::string_view message = {},
@@ -127,6 +130,7 @@ class SessionHost {
   std::map<LinkId, Link> links_;
   LinkId last_link_ = 0;
   std::map<std::string, Session> sessions_;
+  std::uint64_t links_lost_ = 0;
   std::deque<std::pair<std::string, SessionEnd>> gone_;  // The newest that ended.
   std::optional<News> news_;                             // Of the incarnation.
   std::vector<HostEvent> events_;

@@ -233,6 +233,67 @@ TEST(SessionHost, LetsInSoManyLinksAndSessions) {
   EXPECT_FALSE(executor.host.link_up(executor.now)) << "all have proven themselves";
 }
 
+// covers: 4.7
+TEST(SessionHost, ForgottenSessionsOfOneGiveWayToItsOwnNewOnes) {
+  Executor executor({.sessions_max = 4, .sessions_each_max = 3});
+  const Opened neighbour = open(executor, executor.claims("another"));
+  executor.host.link_down(neighbour.link);
+  std::vector<Opened> mine;
+  for (int i = 0; i < 3; ++i) mine.push_back(open(executor));
+  executor.host.link_down(mine[1].link);
+  executor.host.link_down(mine[0].link);
+  const Opened fourth = open(executor);
+  ASSERT_TRUE(fourth.welcome);
+  EXPECT_EQ(ends(executor), std::vector{SessionEnd::kGaveWay});
+  const Opened again = open(executor, mine[0].welcome->session);
+  EXPECT_TRUE(again.welcome->resumed) << "it was left later";
+  const LinkId late = *executor.host.link_up(executor.now);
+  executor.host.link_down(late);
+  const Opened refused = open(executor);
+  EXPECT_FALSE(refused.welcome);
+  const Hello of_the_neighbour{.session = neighbour.welcome->session};
+  const Opened still = open(executor, executor.claims("another"), of_the_neighbour);
+  EXPECT_TRUE(still.welcome && still.welcome->resumed) << "no other's gives way";
+}
+
+TEST(SessionHost, SaysWhoseSessionsAreTooMany) {
+  const auto refusal = [](HostSettings settings, std::vector<std::string> subjects) {
+    Executor executor(std::move(settings));
+    LinkId last = 0;
+    for (const std::string& subject : subjects)
+      last = open(executor, executor.claims(subject)).link;
+    const SplitToken token = *split_token(sign(executor.claims(), kKey));
+    Nonces nonces{new_nonce(), {}};
+    last = *executor.host.link_up(executor.now);
+    executor.say(last, Hello{.claims = token.claims, .nonce = nonces.client});
+    nonces.server = std::get<Challenge>(*executor.hear(last)).nonce;
+    executor.say(last, Prove{link_proof(ProofOf::kClient, token.secret, nonces)});
+    return std::get<Close>(*executor.hear(last));
+  };
+  const Close mine = refusal({.sessions_max = 4, .sessions_each_max = 1}, {"bot"});
+  EXPECT_EQ(mine.reason, CloseReason::kBusy);
+  EXPECT_EQ(mine.message, "this harness has 1 sessions here, and each has a link: end some");
+  const Close all = refusal({.sessions_max = 2, .sessions_each_max = 2}, {"a", "b"});
+  EXPECT_EQ(all.message, "the sandbox has 2 sessions, which is all it may have");
+  EXPECT_EQ(all.retry_after_ms, 30'000);
+}
+
+TEST(SessionHost, TellsWhoseSessionGaveWay) {
+  Executor executor({.sessions_each_max = 1});
+  const Opened first = open(executor);
+  executor.host.link_down(first.link);
+  const Opened second = open(executor);
+  executor.host.link_down(second.link);
+  const Opened back = open(executor, first.welcome->session);
+  ASSERT_TRUE(back.welcome);
+  EXPECT_FALSE(back.welcome->resumed);
+  executor.hear(back.link);
+  executor.say(back.link, Resume{.link = back.welcome->link});
+  const auto notice = executor.hear(back.link);
+  ASSERT_TRUE(notice && std::holds_alternative<Notice>(*notice));
+  EXPECT_NE(std::get<Notice>(*notice).message.find("gave way"), std::string::npos);
+}
+
 TEST(SessionHost, TheNewestLinkOfASessionWins) {
   Executor executor;
   const Opened older = open(executor);
