@@ -39,6 +39,7 @@ class Carrier final : public Roster::Member {
   std::optional<wire::Close> judge(wire::Message message);
   aio::Task<> listen();
   aio::Task<bool> hand_on(Carried frame);
+  aio::Task<> refuse(std::string why);
   aio::Task<> part(wire::Close last);
   aio::Task<> until_executor(bool there);
   void take(wire::Renew renewal);

@@ -72,7 +72,7 @@ aio::Task<> Carrier::listen() {
   for (;;) {
     auto frame = co_await harness_.read();
     if (!frame) {
-      leave(close_of(CloseReason::kProtocol, frame.error().message));
+      co_await refuse(frame.error().message);
       co_return co_await aio::sleep_for(parts_.times.last_word);  // It has no frames any more.
     }
     if (!*frame) co_return co_await part(close_of(CloseReason::kSilent, "its harness hung up"));
@@ -89,13 +89,13 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
   if (is_looked_into(frame)) {
     auto message = message_in(frame.bytes);
     if (!message) {
-      leave(close_of(CloseReason::kProtocol, message.error().message));
+      co_await refuse(message.error().message);
       co_return true;
     }
     if (const auto* close = std::get_if<wire::Close>(&*message)) {
-      const bool ends = close->reason == CloseReason::kEnd;
-      co_await part(ends ? wire::Close{CloseReason::kEnd}
-                         : close_of(CloseReason::kSilent, "its harness hung up"));
+      const bool ends =
+          close->reason == CloseReason::kEnd || close->reason == CloseReason::kProtocol;
+      co_await part(ends ? *close : close_of(CloseReason::kSilent, "its harness hung up"));
       co_return false;
     }
     if (auto* renewal = std::get_if<wire::Renew>(&*message)) {
@@ -104,7 +104,7 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
     }
     const auto* resume = std::get_if<wire::Resume>(&*message);
     if (!resume) {
-      leave(close_of(CloseReason::kProtocol, "a handshake where a session is open"));
+      co_await refuse("a handshake where a session is open");
       co_return true;
     }
     resumed_ = executor_ && resume->link == link_;
@@ -129,10 +129,16 @@ bool Carrier::accepts(std::optional<std::string>& token) const {
   return shown && base::equal_secrets(*shown, *caller_.token);
 }
 
+// It broke the rules, and with them its session.
+aio::Task<> Carrier::refuse(std::string why) {
+  if (executor_) co_await part(close_of(CloseReason::kProtocol, why));
+  leave(close_of(CloseReason::kProtocol, why));
+}
+
 // What the harness has said goes on before that it is gone. An executor that is away is waited for
 // when a session is to end; not for too long, since its lease ends it too.
 aio::Task<> Carrier::part(wire::Close last) {
-  const bool ends = last.reason == CloseReason::kEnd;
+  const bool ends = last.reason != CloseReason::kSilent;
   gone_ = true;
   if (ends && welcomed_)
     co_await aio::race(until_executor(true), aio::sleep_for(parts_.times.end_later));

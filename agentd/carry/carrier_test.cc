@@ -102,6 +102,25 @@ aio::Task<> end_the_session(Site& site) {
 }
 TEST(Carriers, EndASessionWhenTheHarnessDoes) { aio::testing::tell(end_the_session); }
 
+aio::Task<> break_the_rules(Site& site) {
+  const std::string bad[] = {
+      std::string("GET / HTTP/1.1\r\n\r\n"), wire::encode(wire::to_frame(wire::Hello{})),
+      wire::encode(wire::to_frame(wire::Close{wire::CloseReason::kProtocol}))};
+  for (const std::string& bytes : bad) {
+    Raw raw{site.connect()};
+    co_await Raw::say(raw, wire::Hello{.sandbox = wire::SandboxName{"team-a", "box"}});
+    const auto welcome = co_await Raw::hear<wire::Welcome>(raw);
+    co_await Raw::say(raw, wire::Resume{.link = welcome->link});
+    EXPECT_TRUE(co_await Raw::hear<wire::Resume>(raw));
+    EXPECT_EQ(site.executor.host.sessions(), 1u);
+    EXPECT_TRUE(co_await raw.stream->write(bytes));
+    EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 0; }));
+    raw.stream->close();
+    EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
+  }
+}
+TEST(Carriers, EndASessionInWhichTheProtocolWasBroken) { aio::testing::tell(break_the_rules); }
+
 // The harness ends its session while there is no way to the executor.
 aio::Task<> end_without_an_executor(Site& site) {
   Harness& harness = site.harness();

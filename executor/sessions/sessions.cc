@@ -104,6 +104,8 @@ void Sessions::end(const std::string& session, wire::SessionEnd why) {
   process_service_.end(session);
   if (why == wire::SessionEnd::kGaveWay)
     base::log::info("a session without a link gave way to a newer one of the same harness");
+  if (why == wire::SessionEnd::kBroken)
+    base::log::warn("a session ended since the protocol was broken in it");
   // What went with its incarnation is known as lost for a while.
   if (why != wire::SessionEnd::kLost) tasks_.spawn(end_processes(*this, session));
 }

@@ -62,6 +62,11 @@ export class Cutter {
     }
   }
 
+  /** What comes to this side is no frame of the protocol. */
+  spoil(): void {
+    for (const [near] of this.pairs) near.write(Buffer.alloc(16));
+  }
+
   /** Cuts whenever so many bytes have passed, either way, as `next` says each time. */
   cutEvery(next: (() => number) | undefined): void {
     this.nextBudget = next;

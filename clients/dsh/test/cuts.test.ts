@@ -104,6 +104,16 @@ test('a mirror that was behind holds the exact tail after a cut', async () => { 
   assert.deepEqual([read.nextOffset, read.text === all.slice(-50_000), read.lossy], [all.length, true, true]);
 });
 
+test('a server that breaks the protocol ends the session and nothing else: what is asked later goes on in another', async () => {
+  const target = await fs.resolve('pid', { cwd });
+  const handle = subprocess.spawn({ argv: ['bash', '-c', 'echo $$ > pid; exec sleep 300'], cwd, stdio: { stdin: 'ignore', stdout: { maxBytes: 10 }, stderr: { maxBytes: 10 } }, graceMs: 300 });
+  await until('it runs', async () => (await fs.stat(target))?.size !== undefined && (await fs.readText(target)) !== '');
+  const pid = (await fs.readText(target)).trim();
+  cutter.spoil();
+  await assert.rejects(handle.done);
+  await until('what it had begun is gone', async () => (await run(shared, ['bash', '-c', `kill -0 ${pid}`], cwd)).exitCode === 1);
+});
+
 test('without a link for longer than the lease what waits fails, and afterwards work goes on', async () => {
   const dead = await new Cutter(agentdSocket).listen();
   const brief = await harness({ socket: dead.path, leaseMs: 1_000 });

@@ -139,6 +139,30 @@ TEST_F(ConnectionTest, SaysAtOnceThatTheSandboxStandsStill) {
   EXPECT_EQ(welcome.error().code, FailureCode::kUnavailable);
 }
 
+TEST_F(ConnectionTest, BeginsAnewWhenTheProtocolWasBroken) {
+  Connection connection(settings(), clock_);
+  ASSERT_TRUE(connection.open(soon()));
+  const std::string session = connection.welcome()->session;
+  const auto under_way = *connection.session().ask({.op = "never", .mutating = true});
+  const auto end = clock_.now() + seconds(20);
+  const auto unanswered = [&](std::size_t count) {
+    bool so = false;
+    server_.with([&](SessionHost& host) { so = host.find(session)->unanswered() == count; });
+    return so;
+  };
+  while (!unanswered(1) && clock_.now() < end) connection.turn({}, clock_.now() + Milliseconds(5));
+  server_.with([&](SessionHost& host) { host.refuse(*host.link_of(session), "a gap"); });
+  while (connection.welcome()->session == session && clock_.now() < end) connection.turn({}, end);
+  EXPECT_TRUE(connection.ask({.op = "act", .args = {{"key", "e"}}, .mutating = true}, soon()));
+  EXPECT_NE(connection.welcome()->session, session);
+  EXPECT_FALSE(connection.over());
+  std::vector<FailureCode> codes;
+  for (const auto& event : connection.take_events())
+    if (const auto* failed = std::get_if<Failed>(&event); failed && failed->id == under_way)
+      codes.push_back(failed->failure.code);
+  EXPECT_EQ(codes, std::vector{FailureCode::kOutcomeUnknown});
+}
+
 TEST_F(ConnectionTest, GoesOnWhenTheServerComesBack) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));

@@ -7,11 +7,12 @@
 namespace wire {
 namespace {
 
-GiveUp give_up(FailureCode code, const Close& close) {
-  return GiveUp{failure(code, close.message.empty() ? "the server closed the link: " +
-                                                          std::string(to_word(close.reason))
-                                                    : close.message)};
+Failure failure_of(FailureCode code, const Close& close) {
+  if (!close.message.empty()) return failure(code, close.message);
+  return failure(code, "the server closed the link: " + std::string(to_word(close.reason)));
 }
+
+GiveUp give_up(FailureCode code, const Close& close) { return {failure_of(code, close)}; }
 
 base::Milliseconds as_asked(const Close& close, base::Milliseconds otherwise) {
   if (!close.retry_after_ms) return otherwise;
@@ -33,8 +34,9 @@ AfterLink after_close(const Close& close, const Redialling& so_far) {
       return give_up(FailureCode::kConflict, close);
     case CloseReason::kVersion:
       return give_up(FailureCode::kUnsupported, close);
-    case CloseReason::kProtocol:
-      return give_up(FailureCode::kInternal, close);
+    case CloseReason::kProtocol:  // At first it is our hello, which stays as it is.
+      if (!so_far.welcomed) return give_up(FailureCode::kInternal, close);
+      return BeginAnew{usual, failure_of(FailureCode::kInternal, close)};
     case CloseReason::kDenied:  // Another credential may do, and each link gets a new one.
       if (so_far.denied) return give_up(FailureCode::kDenied, close);
       return Redial{usual};

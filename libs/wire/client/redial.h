@@ -24,11 +24,16 @@ struct Redial {
   base::Milliseconds after{};
   bool operator==(const Redial&) const = default;
 };
+struct BeginAnew {  // In another session: this one has ended, with all that was asked in it.
+  base::Milliseconds after{};
+  Failure why;
+  bool operator==(const BeginAnew&) const = default;
+};
 struct GiveUp {
   Failure why;
   bool operator==(const GiveUp&) const = default;
 };
-using AfterLink = std::variant<Redial, GiveUp>;
+using AfterLink = std::variant<Redial, BeginAnew, GiveUp>;
 
 // Each try waits twice as long as the one before, less up to half by chance.
 base::Milliseconds redial_after(const Redialling& so_far);

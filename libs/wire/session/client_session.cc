@@ -79,6 +79,13 @@ void ClientSession::finish() {
   close_ = Close{CloseReason::kEnd};
 }
 
+void ClientSession::abandon(const Failure& why) {
+  cut();
+  session_.reset();
+  begin_session();
+  while (!waiting_.empty()) fail(waiting_.begin()->first, why);
+}
+
 void ClientSession::close(CloseReason reason, std::string_view message) {
   cut();
   close_ = Close{reason, std::string(base::cut(message, 1024))};

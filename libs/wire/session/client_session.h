@@ -89,7 +89,10 @@ class ClientSession {
   void cut();
   void tick(base::Moment now);
   void renew(Credential credential);  // For the link that is open.
-  void finish();                      // The session ends, and with it what it has begun.
+  // This side goes on with another session: what was asked in this one fails, since it may be what
+  // it broke by, and may have been done or not if it mutates and was sent.
+  void abandon(const Failure& why);
+  void finish();  // The session ends, and with it what it has begun.
 
   std::vector<ClientEvent> take_events() { return std::exchange(events_, {}); }
 

@@ -457,6 +457,25 @@ TEST(ClientSession, RenewsWithTheNoncesOfItsLink) {
   EXPECT_TRUE(renewed);
 }
 
+TEST(ClientSession, BeginsAnewWithNothingOfASessionThatItAbandons) {
+  Server server;
+  const auto changed = *server.client.ask({.op = "change", .mutating = true});
+  const auto looked = *server.client.ask({.op = "look"});
+  server.hear_all();
+  const auto unsent = *server.client.ask({.op = "change", .mutating = true});
+  server.client.take_events();
+  server.client.abandon(failure(FailureCode::kInternal, "it broke"));
+  std::map<std::uint32_t, FailureCode> failed;
+  for (const auto& event : server.client.take_events())
+    if (const auto* one = std::get_if<Failed>(&event)) failed[one->id] = one->failure.code;
+  EXPECT_EQ(failed, (std::map<std::uint32_t, FailureCode>{{changed, FailureCode::kOutcomeUnknown},
+                                                          {looked, FailureCode::kInternal},
+                                                          {unsent, FailureCode::kInternal}}));
+  EXPECT_EQ(server.client.waiting(), 0u);
+  server.client.dial(std::nullopt, new_nonce(), base::Moment{});
+  EXPECT_FALSE(std::get<Hello>(*to_message(*server.client.next())).session);
+}
+
 TEST(ClientSession, EndsItsSessionWhenItIsFinished) {
   Server server;
   server.client.finish();

@@ -41,22 +41,30 @@ void SessionHost::receive(LinkId id, Frame frame, Now now) {
   Link& link = found->second;
   link.pulse.heard(now.moment);
   auto message = to_message(std::move(frame));
-  if (!message) return close(id, link, CloseReason::kProtocol, message.error().message);
+  if (!message) return break_off(id, link, message.error().message);
   receive(id, link, *std::move(message), now);
 }
 
 void SessionHost::refuse(LinkId id, std::string_view why) {
   const auto found = links_.find(id);
-  if (found != links_.end()) close(id, found->second, CloseReason::kProtocol, why);
+  if (found != links_.end()) break_off(id, found->second, why);
+}
+
+// Its peer broke the rules. Nobody knows what is true of its session then, so that has ended.
+void SessionHost::break_off(LinkId id, Link& link, std::string_view why) {
+  const std::string session = link.phase == Phase::kOpen && !link.over ? link.session : "";
+  close(id, link, CloseReason::kProtocol, why);
+  end(session, SessionEnd::kBroken);
 }
 
 void SessionHost::receive(LinkId id, Link& link, Message message, Now now) {
   if (const auto* closed = std::get_if<Close>(&message)) {
     const std::string session = link.session;
-    const bool ends = closed->reason == CloseReason::kEnd && link.phase == Phase::kOpen;
+    const bool open = link.phase == Phase::kOpen;
     leave(id, link);
     link.over = true;
-    if (ends) end(session, SessionEnd::kByClient);
+    if (open && closed->reason == CloseReason::kEnd) end(session, SessionEnd::kByClient);
+    if (open && closed->reason == CloseReason::kProtocol) end(session, SessionEnd::kBroken);
     return;
   }
   if (link.phase == Phase::kFresh) {
@@ -78,7 +86,7 @@ void SessionHost::receive(LinkId id, Link& link, Message message, Now now) {
 
 void SessionHost::hand_on(LinkId id, Link& link, Message message) {
   auto events = sessions_.at(link.session).served.receive(std::move(message));
-  if (!events) return close(id, link, CloseReason::kProtocol, events.error().message);
+  if (!events) return break_off(id, link, events.error().message);
   for (SessionEvent& event : *events) events_.push_back({link.session, std::move(event)});
 }
 
@@ -200,6 +208,10 @@ News SessionHost::what_became_of(std::optional<SessionEnd> why) const {
             "ended; files are as they are."};
   if (why == SessionEnd::kByClient)
     return {"lost", "The session was ended by its client, and its processes with it."};
+  if (why == SessionEnd::kBroken)
+    return {"lost",
+            "The session ended since the protocol was broken in it, and its processes with it. "
+            "Files are as they are."};
   if (why == SessionEnd::kGaveWay)
     return {"lost",
             "The session had no link and gave way to a newer one of the same harness, which has as "

@@ -43,7 +43,7 @@ struct HostSettings {
   std::size_t links_max = 128;
 };
 
-enum class SessionEnd { kByClient, kLease, kLost, kGaveWay };
+enum class SessionEnd { kByClient, kLease, kLost, kGaveWay, kBroken };
 struct HostEvent {
   std::string session;
   std::variant<SessionEvent, SessionEnd> what;
@@ -111,6 +111,7 @@ class SessionHost {
   void admit(LinkId id, Link& link, const Prove& prove, Now now);
   void renew(LinkId id, Link& link, const Renew& renewal, Now now);
   void hand_on(LinkId id, Link& link, Message message);
+  void break_off(LinkId id, Link& link, std::string_view why);
   base::Result<Claims> judge(const std::string& claims, Now now) const;
   base::Result<std::string> session_for(Link& link, Welcome& welcome);
   base::Result<base::Done> make_room_for(const std::string& subject);

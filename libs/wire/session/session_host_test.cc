@@ -174,7 +174,11 @@ TEST(SessionHost, ClosesALinkOnWhichNoFrameCame) {
   const Opened opened = open(executor);
   executor.host.refuse(opened.link, "frame refused: it is too short");
   EXPECT_EQ(executor.closed(opened.link), CloseReason::kProtocol);
-  EXPECT_EQ(executor.host.sessions(), 1u);
+  EXPECT_EQ(ends(executor), std::vector{SessionEnd::kBroken});
+  const LinkId stranger = *executor.host.link_up(executor.now);
+  executor.host.refuse(stranger, "frame refused: it is too short");
+  EXPECT_EQ(executor.closed(stranger), CloseReason::kProtocol);
+  EXPECT_TRUE(ends(executor).empty()) << "it had none";
 }
 
 TEST(SessionHost, RefusesAProofThatIsNotTheClients) {
@@ -606,6 +610,9 @@ TEST(SessionHost, ACloseWithEndEndsTheSessionAtOnce) {
   executor.say(opened.link, Close{CloseReason::kEnd});
   EXPECT_EQ(ends(executor), std::vector{SessionEnd::kByClient});
   EXPECT_EQ(executor.host.sessions(), 0u);
+  const Opened broken = open(executor);
+  executor.say(broken.link, Close{CloseReason::kProtocol, "a gap"});
+  EXPECT_EQ(ends(executor), std::vector{SessionEnd::kBroken});
   const Opened other = open(executor);
   executor.say(other.link, Close{CloseReason::kSilent});
   EXPECT_TRUE(ends(executor).empty());
@@ -626,8 +633,8 @@ TEST(SessionHost, HandsOnWhatASessionAsksAndCutsWhoBreaksTheRules) {
   executor.say(opened.link, Hello{});
   EXPECT_EQ(executor.closed(opened.link), CloseReason::kProtocol);
   executor.say(opened.link, Request{.id = 2, .op = "look"});
-  EXPECT_TRUE(executor.host.take_events().empty()) << "nothing is read after a close";
-  EXPECT_EQ(executor.host.sessions(), 1u) << "its session may be gone on with";
+  EXPECT_EQ(executor.host.take_events().size(), 1u) << "nothing is read after a close";
+  EXPECT_EQ(executor.host.sessions(), 0u) << "nobody knows what is true of its session";
 }
 
 }  // namespace

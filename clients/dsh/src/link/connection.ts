@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { FrameReader, encodeFrame } from '../wire/frame.js';
+import { FrameReader, ProtocolError, encodeFrame } from '../wire/frame.js';
 import type { JsonObject } from '../wire/fields.js';
 import type { Close, CloseReason, Notice, Welcome } from '../wire/message.js';
 import { RemoteFailure, Session, failure, type Call, type SessionEvent, type SessionSettings } from '../session/session.js';
@@ -24,8 +24,8 @@ export interface ConnectionOptions extends SessionSettings {
   onNotice?: (notice: Notice) => void;
 }
 
-/** What a client does when its link was closed for a reason; the rest of them: dials again. */
-const givesUp: ReadonlySet<CloseReason> = new Set<CloseReason>(['version', 'protocol', 'impostor', 'replaced', 'end']);
+/** After these a client dials no more; `protocol` is one before the first welcome, and `denied` the second time. */
+const givesUp: ReadonlySet<CloseReason> = new Set<CloseReason>(['version', 'impostor', 'replaced', 'end']);
 
 interface Asked {
   call: Call;
@@ -37,6 +37,7 @@ interface Asked {
 const lineMost = 4_096;
 const tickMs = 1_000;
 const pausedMs = 1_000; // After quiesce: until dialling again.
+const steadyMs = 10_000; // A link that held so long was not for nothing.
 
 /**
  * A session that is kept going: dials, dials again, renews its token. Requests wait while there is
@@ -54,6 +55,8 @@ export class Connection {
   private renewing: NodeJS.Timeout | undefined;
   private tries = 0;
   private denials = 0;
+  private breaches = 0; // In a row.
+  private openedAt: number | undefined; // The last link that was; there was none yet.
   private pumping = false;
   private pumpAgain = false;
   private pumpIsDue = false;
@@ -178,8 +181,8 @@ export class Connection {
         this.session.receive(frame, performance.now());
       }
     } catch (error) {
-      this.options.log?.(`agentd sent what is no frame: ${(error as Error).message}`);
-      this.socket?.destroy(error as Error);
+      if (!(error instanceof ProtocolError)) throw error;
+      this.session.refuse(error.message);
     }
     this.pump();
   }
@@ -217,16 +220,28 @@ export class Connection {
     clearTimeout(this.abandoning);
     this.abandoning = undefined;
     this.tries = this.denials = 0;
+    this.openedAt = performance.now();
   }
 
   private closed({ reason, message, retryAfterMs }: Close): void {
     this.lastTrouble = message === '' ? `it closed the link (${reason})` : message;
     this.options.log?.(`agentd closed the link (${reason}): ${message}`);
     const denied = reason === 'denied' && ++this.denials > 1; // A new token was asked for, once.
-    if (denied || givesUp.has(reason)) return this.giveUp(`agentd refuses (${reason}): ${message}`);
+    const refused = denied || (reason === 'protocol' && this.openedAt === undefined);
+    if (refused || givesUp.has(reason)) return this.giveUp(`agentd refuses (${reason}): ${message}`);
     this.hangUp();
+    if (reason === 'protocol') return this.beginAnew(message);
     this.awaitLink();
     this.redial(retryAfterMs ?? (reason === 'quiesce' ? pausedMs : backoffMs(this.tries++)));
+  }
+
+  // Nobody knows what is true of a session in which the protocol was broken: what it had under way fails, and may be what it broke by.
+  private beginAnew(why: string): void {
+    if (performance.now() - (this.openedAt ?? 0) > steadyMs) this.breaches = 0;
+    this.session.abandon(`the protocol was broken, and the session with it: ${why}`);
+    this.pump();
+    this.awaitLink();
+    this.redial(backoffMs(this.breaches++));
   }
 
   private hangUp(): void {

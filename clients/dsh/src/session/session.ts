@@ -187,6 +187,11 @@ export class Session {
     }
   }
 
+  /** What came is no frame at all. */
+  refuse(why: string): void {
+    if (this.phase !== 'down') this.close('protocol', why);
+  }
+
   next(): Frame | undefined {
     const due = this.last ?? (this.phase === 'down' ? undefined : this.nextSending());
     this.last = undefined;

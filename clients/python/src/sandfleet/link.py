@@ -22,8 +22,11 @@ RENEW_AT = 0.8  # Of a credential's time.
 WRITE_AHEAD = 1 << 20  # Bytes that the socket's buffer takes before it asks to pause.
 WRITE_BYTES = 256 << 10  # At a time.
 
-GIVES_UP = frozenset({"version", "protocol", "impostor", "replaced", "end"})
-"""Reasons to close after which nothing is dialled again; `denied` is one when a new credential was denied too."""
+STEADY_S = 10.0  # A link that held so long was not for nothing.
+
+GIVES_UP = frozenset({"version", "impostor", "replaced", "end"})
+"""Reasons to close after which nothing is dialled again; `denied` is one when a new credential was denied too, and `protocol`
+before the first welcome."""
 
 TokenSource = Callable[[], str | None]
 
@@ -78,6 +81,8 @@ class Link:
         self._dialling: asyncio.Task[None] | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tries = self._denials = 0
+        self._breaches = 0  # In a row.
+        self._opened_at = 0.0  # The last link that was.
         self._reached = False  # There was a welcome once.
         self._trouble = "it was not reached yet"
         self.over: str | None = None
@@ -154,9 +159,12 @@ class Link:
         self._trouble = closed.message or f"it closed the link ({closed.reason})"
         LOG.info("agentd closed the link (%s): %s", closed.reason, closed.message)
         self._denials += closed.reason == "denied"  # A new token is asked for, once.
-        if closed.reason in GIVES_UP or self._denials > 1:
+        broken = closed.reason == "protocol"
+        if closed.reason in GIVES_UP or self._denials > 1 or (broken and not self._reached):
             return self.give_up(f"agentd refuses ({closed.reason}): {self._trouble}")
         self._hang_up()
+        if broken:
+            return self._begin_anew()
         paused = closed.reason == "quiesce"
         self._await_link(anew=paused)  # The lease stands still in a pause.
         if closed.retry_after_ms is not None:
@@ -164,6 +172,17 @@ class Link:
         else:
             self._dial_again(PAUSED_S if paused else backoff_s(self._tries))
             self._tries += 1
+
+    def _begin_anew(self) -> None:
+        """Nobody knows what is true of a session in which the protocol was broken: what it had under way fails, and may be
+        what it broke by."""
+        if self._now() - self._opened_at > STEADY_S:
+            self._breaches = 0
+        self._session.abandon(f"the protocol was broken, and the session with it: {self._trouble}")
+        self.pump()
+        self._await_link()
+        self._dial_again(backoff_s(self._breaches))
+        self._breaches += 1
 
     def _hang_up(self) -> None:
         self.send()  # A close that is due.
@@ -191,6 +210,7 @@ class Link:
 
     def opened(self) -> None:
         self._stop_timer("lease")
+        self._opened_at = self._now()
         self._tries = self._denials = 0
 
     def renew_in(self, expires_ms: int) -> None:

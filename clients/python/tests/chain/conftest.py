@@ -84,6 +84,11 @@ class Cutter:
         for writer in [writer for pair in self._pairs for writer in pair]:
             writer.transport.abort()
 
+    def spoil(self):
+        """What comes to this side is no frame of the protocol."""
+        for near, _ in self._pairs:
+            near.write(bytes(16))
+
     async def _accept(self, near_reader, near):
         try:
             far_reader, far = await asyncio.open_unix_connection(self._to)

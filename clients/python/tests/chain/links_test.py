@@ -4,7 +4,9 @@ import asyncio
 import random
 import secrets
 
-from sandfleet import PIPE, Sandbox
+import pytest
+
+from sandfleet import PIPE, RemoteError, Sandbox
 
 SEED = 7
 
@@ -88,3 +90,18 @@ async def test_a_command_goes_on_after_a_pause(chain, eventually):
             cat.stdin.close()
             assert await cat.stdout.read() == b"after"
         assert box.welcome.session == session and not box.quarantined
+
+
+async def test_a_server_that_breaks_the_protocol_ends_the_session_and_nothing_else(chain, cutter, eventually):
+    async with cutter, Sandbox("default/box", socket=cutter.path) as box:
+        session = box.welcome.session
+        sleeper = await box.spawn(["sleep", "300"])
+        waiting = asyncio.create_task(sleeper.wait())
+        await asyncio.sleep(0)
+        cutter.spoil()
+        with pytest.raises(RemoteError):
+            await waiting
+        await eventually("there is another session", lambda: box.welcome.session != session)
+
+        while (await box.run(["kill", "-0", str(sleeper.pid)])).exit_code == 0:
+            pass
