@@ -194,6 +194,7 @@ TEST(ClientSession, NumbersMutatingRequestsInTheOrderTheyAreAsked) {
 TEST(ClientSession, AcknowledgesRepliesAlsoOutOfOrder) {
   Server server;
   std::vector<std::uint32_t> ids;
+  ids.reserve(4);
   for (int i = 0; i < 4; ++i) ids.push_back(server.ask(act()));
   server.hear_all();
   server.say(Reply{.id = ids[0], .ok = kNothing});
@@ -229,6 +230,7 @@ TEST(ClientSession, WaitsWhereTheServersLimitsAre) {
     return requests;
   };
   std::vector<std::uint32_t> acts;
+  acts.reserve(3);
   for (int i = 0; i < 3; ++i) acts.push_back(*client.ask(act()));
   EXPECT_EQ(sent(), 2u) << "so many replies may be kept";
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(client.ask(look()));

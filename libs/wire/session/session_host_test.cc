@@ -243,6 +243,7 @@ TEST(SessionHost, ForgottenSessionsOfOneGiveWayToItsOwnNewOnes) {
   const Opened neighbour = open(executor, executor.claims("another"));
   executor.host.link_down(neighbour.link);
   std::vector<Opened> mine;
+  mine.reserve(3);
   for (int i = 0; i < 3; ++i) mine.push_back(open(executor));
   executor.host.link_down(mine[1].link);
   executor.host.link_down(mine[0].link);
