@@ -31,7 +31,9 @@ aio::Task<ExecutorLink::Opened> ExecutorLink::open(aio::Executor executor, const
                                               {.subprotocol = wire::kSessionSubprotocol,
                                                .message_bytes_max = wire::kFrameBytesMax,
                                                .handshake_within = kUpgradeWithin});
-  if (!socket) co_return Ending(Unreachable{socket.error().message});
+  if (!socket)
+    co_return Ending(Unreachable{.message = socket.error().message,
+                                 .denied = socket.error().code == base::ErrorCode::kDenied});
   const std::shared_ptr<ExecutorLink> link(
       new ExecutorLink(std::move(executor), *std::move(socket), now));
   auto failed = co_await aio::within(link->shake_hands(std::move(hello), *token), kProofWithin);

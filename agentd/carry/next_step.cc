@@ -53,12 +53,12 @@ bool is_paused(const Situation& now) {
 }
 
 // The executor was not reached, or was lost.
-Step find_it_again(const Situation& now, const std::string& trouble) {
+Step find_it_again(const Situation& now, const std::string& trouble, bool by_another_way = false) {
   if (now.standing == Standing::kEnded)
     return leave(CloseReason::kDenied, "Sandbox " + name_of(now) + " has ended");
   if (now.welcomed && is_paused(now) && !now.demanded) return rest(now);
   // It may be elsewhere by now: the same way is good for one more attempt.
-  return try_again(now, now.failures == 0, trouble);
+  return try_again(now, now.failures == 0 && !by_another_way, trouble);
 }
 
 Step after(const NoWay& refused, const Situation& now) {
@@ -120,7 +120,7 @@ Step after(const Impostor&, const Situation& now) {
   return try_again(now, false, "what answers in its executor's place has not its key");
 }
 Step after(const Unreachable& ended, const Situation& now) {
-  return find_it_again(now, "its executor cannot be reached: " + ended.message);
+  return find_it_again(now, "its executor cannot be reached: " + ended.message, ended.denied);
 }
 Step after(const Broken& ended, const Situation& now) {
   return find_it_again(now, "its executor was lost: " + ended.message);

@@ -14,6 +14,7 @@ namespace agentd {
 // How an attempt at an executor ended, or the link that came of it.
 struct Unreachable {  // Nothing that speaks the protocol was reached.
   std::string message;
+  bool denied = false;  // What the way has for the router is not good any more.
 };
 struct Impostor {};  // What answered has not the executor's key.
 struct Broken {      // The link was cut, or fell silent.

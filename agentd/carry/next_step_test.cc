@@ -140,6 +140,7 @@ const Case kCases[] = {
      Unreachable{"refused"},
      failed(at_work(), 1),
      {Ask{500ms}}},
+    {"the router takes the way no more", Unreachable{"401", true}, at_work(), {Ask{250ms}}},
     {"not reached at first", Unreachable{"refused"}, at_first(), {Ask{250ms}}},
     {"not reached for as long as a session lives", Unreachable{"refused"},
      out_of_patience(at_work()), leave(CloseReason::kBusy, "cannot be reached: refused", 5'000)},

@@ -28,8 +28,8 @@ class WebSocket {
   // it asks for something else; that is answered too.
   static Task<base::Result<std::shared_ptr<WebSocket>>> accept(
       std::shared_ptr<HttpExchange> exchange, WebSocketOptions options);
-  // Asks for one at `host` and `target` over a connected stream, of whatever kind. kInvalid: the
-  // server speaks something else.
+  // Asks for one at `host` and `target` over a connected stream, of whatever kind. kDenied: it
+  // answered 401 or 403; kInvalid: it speaks something else.
   static Task<base::Result<std::shared_ptr<WebSocket>>> open(std::shared_ptr<Stream> stream,
                                                              std::string host, std::string target,
                                                              HttpFields fields,

@@ -17,6 +17,15 @@ struct Asked {
   std::string subprotocol;
 };
 
+base::Error refusal(const websocket::response_type& response) {
+  namespace http = boost::beast::http;
+  const bool denied = response.result() == http::status::unauthorized ||
+                      response.result() == http::status::forbidden;
+  return base::error(denied ? base::ErrorCode::kDenied : base::ErrorCode::kInvalid,
+                     "WebSocket handshake: the server answered ",
+                     std::to_string(response.result_int()));
+}
+
 template <typename Layer>
 Task<base::Result<std::shared_ptr<WebSocket>>> ask(std::shared_ptr<WebSocketOver<Layer>> state,
                                                    Asked asked) {
@@ -28,6 +37,7 @@ Task<base::Result<std::shared_ptr<WebSocket>>> ask(std::shared_ptr<WebSocketOver
   websocket::response_type response;
   const auto [refused] = co_await state->stream.async_handshake(response, asked.host, asked.target,
                                                                 WebSocketOver<Layer>::kAsTuple);
+  if (refused == websocket::error::upgrade_declined) co_return refusal(response);
   if (refused) co_return websocket_failure("handshake", refused);
   if (response[kSubprotocolField] != asked.subprotocol)
     co_return base::error(base::ErrorCode::kInvalid, "the server does not speak ",

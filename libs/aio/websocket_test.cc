@@ -89,6 +89,25 @@ Task<> speak_another(Site& site) {
 }
 TEST(WebSocket, RefusesAnotherSubprotocol) { tell(speak_another); }
 
+Task<> refuse(std::shared_ptr<HttpExchange> exchange, int status) {
+  co_await exchange->reply({.status = status});
+}
+Task<> be_refused(Site& site) {
+  for (const auto& [status, code] : {std::pair(401, base::ErrorCode::kDenied),
+                                     {403, base::ErrorCode::kDenied},
+                                     {502, base::ErrorCode::kInvalid}}) {
+    HttpServer router(site.loop.executor(),
+                      [status](auto exchange) { return refuse(std::move(exchange), status); });
+    const auto socket = co_await WebSocket::open(co_await dial(*router.listen("127.0.0.1", 0)),
+                                                 "localhost", "/", {}, kOptions);
+    EXPECT_FALSE(socket);
+    if (socket) continue;
+    EXPECT_EQ(socket.error().code, code) << status;
+    EXPECT_THAT(socket.error().message, HasSubstr("answered " + std::to_string(status)));
+  }
+}
+TEST(WebSocket, SaysHowItWasRefused) { tell(be_refused); }
+
 Task<> ask_for_a_page(Site& site) {
   const auto peer = co_await dial(site.port);
   co_await say(peer, "GET /v1/session HTTP/1.1\r\nHost: h\r\n\r\n");
