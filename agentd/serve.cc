@@ -10,13 +10,19 @@
 #include "libs/net/server/routes.h"
 
 namespace agentd {
+namespace {
+
+constexpr std::size_t kScrapersMax = 16;  // They take no descriptors that links are to have.
+
+}  // namespace
 
 base::Result<std::unique_ptr<net::HttpServer>> serve_metrics(const Options& options,
                                                              metrics::Registry& registry,
                                                              std::function<std::string()> trouble) {
   return net::HttpServer::start(
       {.address = options.metrics_address,
-       .port = static_cast<std::uint16_t>(options.metrics_port)},
+       .port = static_cast<std::uint16_t>(options.metrics_port),
+       .connections_max = kScrapersMax},
       net::route({{"GET", "/metrics",
                    [&registry](const net::ServedRequest&) {
                      return net::ServedAnswer{200, registry.expose(),
