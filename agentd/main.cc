@@ -41,6 +41,13 @@ RosterLimits limits_of(const Options& options, std::size_t descriptors) {
   return limits;
 }
 
+CarrierTimes times_of(const Options& options) {
+  CarrierTimes times;
+  times.ask_every = base::Seconds(options.check_seconds);
+  times.ask_after_silence = std::min(times.ask_after_silence, times.ask_every);
+  return times;
+}
+
 base::Result<Dialler> dialler_of(const Options& options, Names& names) {
   std::optional<std::string> authorities;
   if (!options.executor_ca.empty()) {
@@ -95,7 +102,8 @@ base::Result<int> run(const Options& options) {
       .counts = counts,
       .clock = clock,
       .usual = settings.usual,
-      .jitter = [&chance] { return std::uniform_real_distribution<>(0, 1)(chance); }};
+      .jitter = [&chance] { return std::uniform_real_distribution<>(0, 1)(chance); },
+      .times = times_of(options)};
   Carriers carriers(parts, limits);
 
   const Serve carry = [&carriers](std::shared_ptr<aio::Stream> harness, Caller caller) {

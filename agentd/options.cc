@@ -139,6 +139,9 @@ void declare(base::Flags& flags, Options& options) {
                {.at_least = 1, .at_most = 65'536});
   flags.number("--links-each-max", options.links_each_max, "of those, to one Sandbox",
                {.at_least = 1, .at_most = 65'536});
+  flags.number("--check-seconds", options.check_seconds,
+               "how often it is asked whether a harness with an open link may still attach",
+               {.at_least = 1, .at_most = 600});
   flags.text("--metrics-address", options.metrics_address,
              "IP address where /metrics, /healthz and /readyz are served");
   flags.number("--metrics-port", options.metrics_port, "their port; 0: any free one",

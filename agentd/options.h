@@ -31,6 +31,7 @@ struct Options {
   std::string sandbox;  // "NAMESPACE/NAME", for a hello that names none.
   std::int64_t links_max = 1'024;
   std::int64_t links_each_max = 64;
+  std::int64_t check_seconds = 300;
   std::string metrics_address = "127.0.0.1";
   std::int64_t metrics_port = 0;
   std::string ready_file;

@@ -18,8 +18,8 @@ struct CarrierTimes {
   base::Milliseconds first_welcome{10'000};    // From hello on; then the harness is sent away.
   base::Milliseconds ask_every{300'000};       // Whether the harness may still attach, and
   base::Milliseconds ask_before_end{120'000};  // so long before its attach token ends.
-  base::Milliseconds ask_after_silence{
-      30'000};                           // Of the attach service; and no sooner in any case.
+  // Of the attach service; and no sooner in any case. At most ask_every.
+  base::Milliseconds ask_after_silence{30'000};
   base::Milliseconds look{1'000};        // At who fell silent.
   base::Milliseconds hang_up{1'000};     // For a peer that was told why.
   base::Milliseconds last_word{3'000};   // The same, if it reads at all.
