@@ -13,6 +13,15 @@ bool are_of_one_run(const Way& one, const Way& other) {
   return one.uid == other.uid && one.epoch == other.epoch && one.run == other.run;
 }
 
+// A name may pass to another Sandbox while a harness works in the one that had it.
+Answer only_into(const std::optional<std::string>& uid, const wire::SandboxName& sandbox,
+                 Answer answer) {
+  const auto* way = std::get_if<Way>(&answer);
+  if (!way || !uid || way->uid == *uid) return answer;
+  return NoWay{wire::NoEntry::kEnded, "Sandbox " + sandbox.space + "/" + sandbox.name +
+                                          " was deleted, and another has its name"};
+}
+
 }  // namespace
 
 Access::Access(const CarrierParts& parts) : parts_(parts), ask_at_(parts.clock.now() + kFarAhead) {}
@@ -29,7 +38,7 @@ std::int64_t Access::expires_ms() const {
 }
 
 aio::Task<std::variant<NoWay, Given>> Access::ask() {
-  Answer answer = co_await parts_.ways.ask(sandbox_, token_);
+  Answer answer = only_into(uid_, sandbox_, co_await parts_.ways.ask(sandbox_, token_));
   auto* none = std::get_if<NoWay>(&answer);
   parts_.counts.asked(none ? to_word(none->why) : "Way");
   if (none) co_return std::move(*none);

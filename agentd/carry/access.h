@@ -23,6 +23,8 @@ class Access {
 
   // Once it has said hello.
   void begin(wire::SandboxName sandbox, std::optional<std::string> token);
+  // No way into another sandbox is taken from then on.
+  void bind_to(std::string uid) { uid_ = std::move(uid); }
   const wire::SandboxName& sandbox() const { return sandbox_; }
   // What the watch says of the sandbox.
   Standing standing() const { return parts_.directory.standing(sandbox_); }
@@ -49,7 +51,7 @@ class Access {
 
   const CarrierParts& parts_;
   wire::SandboxName sandbox_;
-  std::optional<std::string> token_;
+  std::optional<std::string> uid_, token_;
   std::optional<Way> way_;
   base::Moment ask_at_;  // Again.
   bool brought_ = false, answer_due_ = false;

@@ -89,6 +89,7 @@ aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
 
 // The harness hears what the executor says, but for how long its own credential is good.
 aio::Task<> Carrier::welcome(ExecutorLink& link) {
+  access_.bind_to(link.welcome().uid);
   hello_.session = link.welcome().session;
   ceiling_ = link.welcome().ceiling;
   lease_ = base::Milliseconds(link.welcome().lease_ms);

@@ -51,6 +51,7 @@ std::optional<wire::Close> Carrier::judge(wire::Message message) {
     return close_of(CloseReason::kProtocol,
                     "hello names no sandbox, and this agentd has none of its own (--sandbox)");
   access_.begin(*sandbox, std::exchange(hello->token, std::nullopt));
+  if (hello->uid) access_.bind_to(*hello->uid);
   if (!parts_.roster.enter(*this, access_.sandbox())) {
     wire::Close close = close_of(CloseReason::kBusy, "too many links are open");
     close.retry_after_ms = 5'000;

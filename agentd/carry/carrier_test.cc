@@ -289,6 +289,44 @@ aio::Task<> lose_the_incarnation(Site& site) {
 }
 TEST(Carriers, TellTheHarnessThatItsSessionWasLost) { aio::testing::tell(lose_the_incarnation); }
 
+aio::Task<> see_the_name_pass_on(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  auto& other = site.other.emplace(site.loop.executor(), wire::Identity{"uid-2", 1, 1, 1});
+  site.ways.answer = [&] { return other.way(); };
+  site.executor.resumed({"uid-1", 4, 5, 8});  // It lets nobody in by the way of before.
+  ask(harness, add(1));
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  EXPECT_EQ(harness.left(), "denied");
+  EXPECT_THAT(message(harness), HasSubstr("team-a/box was deleted, and another has its name"));
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness, 2));
+  EXPECT_EQ(harness.left(), "denied") << "a new link of the same harness";
+  EXPECT_EQ(other.dialled, 0);
+  Harness& newcomer = site.harness();
+  site.link(newcomer);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(newcomer));
+}
+TEST(Carriers, LetNoHarnessIntoAnotherSandboxOfTheSameName) {
+  aio::testing::tell(see_the_name_pass_on);
+}
+
+aio::Task<> hear_of_the_other_at_a_check(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  auto& other = site.other.emplace(site.loop.executor(), wire::Identity{"uid-2", 1, 1, 1});
+  site.ways.answer = [&] { return other.way(); };
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  EXPECT_EQ(harness.left(), "denied");
+  EXPECT_EQ(other.dialled, 0);
+}
+TEST(Carriers, EndWhereAnotherSandboxHasTheNameByTheNextCheck) {
+  Site site({}, {.ask_every = 50ms, .ask_after_silence = 50ms});
+  aio::testing::run(site.loop, hear_of_the_other_at_a_check(site));
+}
+
 aio::Task<> take_over(Site& site) {
   Harness& harness = site.harness();
   site.link(harness);

@@ -14,8 +14,8 @@ import urllib.parse
 
 from world import Program, series_in, wait_until
 
-HELLO, WELCOME, RENEW, RENEWED, RESUME, REQUEST, REPLY, DATA, CREDIT, ACK, PING, PONG, CLOSE = (
-    1, 4, 5, 6, 7, 8, 9, 10, 11, 14, 16, 17, 18)
+HELLO, PROVE, WELCOME, RENEW, RENEWED, RESUME, REQUEST, REPLY, DATA, CREDIT, ACK, PING, PONG, CLOSE = (
+    1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 16, 17, 18)
 END = 1
 WINDOW = 256 * 1024
 PATIENCE_S = 60
@@ -58,10 +58,11 @@ class Agentd:
 
 
 class Proxy:
-    """Carries TCP connections to `port`, and cuts those that became WebSockets when asked to: as a router that restarts."""
+    """Carries TCP connections to the first of `ports` that takes them, and cuts those that became WebSockets when asked to: as
+    a router that restarts."""
 
-    def __init__(self, port):
-        self.to, self.sessions, self.lock = port, [], threading.Lock()
+    def __init__(self, *ports):
+        self.to, self.sessions, self.lock = ports, [], threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -83,11 +84,20 @@ class Proxy:
         while True:
             try:
                 near, _ = self.listener.accept()
-                far = socket.create_connection(("127.0.0.1", self.to))
             except OSError:
                 return
+            far = self._dial()
+            if far is None:
+                near.close()
+                continue
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._carry, args=(source, sink, (near, far)), daemon=True).start()
+
+    def _dial(self):
+        for port in self.to:
+            with contextlib.suppress(OSError):
+                return socket.create_connection(("127.0.0.1", port))
+        return None
 
     def _carry(self, source, sink, pair):
         with contextlib.suppress(OSError):
@@ -123,12 +133,18 @@ class Stream:
             self.ended, self.error = True, header.get("error")
 
 
+def frame(kind, stream, header, payload=b"", flags=0):
+    text = json.dumps(header).encode()
+    body = struct.pack(">BBII", kind, flags, stream, len(text)) + text + payload
+    return struct.pack(">I", len(body)) + body
+
+
 class Harness:
     """One session, and the link that it has now. Single-threaded: it reads while it waits for something."""
 
     def __init__(self, path, sandbox="default/box", token=None):
         self.path, self.sandbox, self.token = path, sandbox, token
-        self.link = self.session = None
+        self.link = self.session = self.uid = None
         self.waiting, self.replies, self.streams, self.welcomes = {}, {}, {}, []
         self.last_id = self.last_seq = 0
 
@@ -153,7 +169,7 @@ class Harness:
         self.link = self._open_link()
         self.held, self.welcomes, self.open = b"", [], False
         hello = {"protocol": {"min": 1, "max": 1}, "client": "test"} | self._credentials()
-        hello |= {"session": self.session} if self.session else {}
+        hello |= {"session": self.session, "uid": self.uid} if self.session else {}
         self.send(HELLO, 0, hello)
         self.wait(lambda: self.welcomes and self.open)
         return self
@@ -178,10 +194,8 @@ class Harness:
         self.close()
 
     def send(self, kind, stream, header, payload=b"", flags=0):
-        text = json.dumps(header).encode()
-        body = struct.pack(">BBII", kind, flags, stream, len(text)) + text + payload
         try:
-            self.link.sendall(struct.pack(">I", len(body)) + body)
+            self.link.sendall(frame(kind, stream, header, payload, flags))
         except OSError as why:
             raise Closed(None, str(why)) from why
 
@@ -266,7 +280,7 @@ class Harness:
         assert welcome["resumed"] == (self.session == welcome["session"]), welcome
         if self.session and not welcome["resumed"]:
             raise Closed("lost", f"its session is gone: {welcome.get('why')}")
-        self.session, self.open = welcome["session"], False
+        self.session, self.uid, self.open = welcome["session"], welcome["uid"], False
         self.welcomes.append(welcome)
         receiving = [[number, len(each.content), each.granted] for number, each in self.streams.items() if not each.ended]
         self.send(RESUME, 0, {"link": welcome["link"], "requests": sorted(self.waiting), "receiving": receiving})
@@ -281,6 +295,13 @@ class Harness:
             stream.granted = len(stream.content) + WINDOW
             credit = {"received": len(stream.content), "limit": stream.granted}
             self.send(CREDIT, number, credit | ({"ended": True} if stream.ended else {}))
+
+    def end_of_link(self, deadline_s=PATIENCE_S):
+        """Why it was closed."""
+        try:
+            self.wait(lambda: False, deadline_s)
+        except Closed as closed:
+            return closed
 
     def __enter__(self):
         return self.connect()

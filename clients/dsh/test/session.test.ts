@@ -65,7 +65,7 @@ test('nothing but the resume is sent before the server has sent its own, and it 
   scene.session.dial('secret', 0);
   const [hello] = scene.only('hello');
   assert.equal(hello!.token, 'secret');
-  assert.equal(hello!.session, undefined);
+  assert.deepEqual([hello!.session, hello!.uid], [undefined, undefined]);
   scene.welcome();
   const [resume, ...others] = scene.sent();
   assert.equal((resume as MessageOf<'resume'>).link, 'link-1');
@@ -73,6 +73,9 @@ test('nothing but the resume is sent before the server has sent its own, and it 
   assert.deepEqual(others, []);
   scene.resume();
   assert.equal(scene.only('request').length, 1);
+  scene.session.dial('secret', 0);
+  const [again] = scene.only('hello');
+  assert.deepEqual([again!.session, again!.uid], ['a'.repeat(32), 'u'], 'into that sandbox and no other');
 });
 
 test('mutating requests are numbered, and a reply is acknowledged with the next of them or at the next tick', () => {

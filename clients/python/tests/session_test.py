@@ -26,12 +26,15 @@ def test_nothing_but_the_resume_is_sent_before_the_servers_and_it_names_the_link
     scene.ask()
     scene.session.dial("secret", 0)
     (hello,) = scene.only(Kind.HELLO)
-    assert hello["token"] == "secret" and hello["session"] is None
+    assert hello["token"] == "secret" and hello["session"] is None and hello["uid"] is None
     scene.welcome()
     (resume,) = scene.sent()
     assert (resume["link"], list(resume["requests"]), resume["receiving"]) == ("link-1", [], [])
     scene.resume()
     assert len(scene.only(Kind.REQUEST)) == 1
+    scene.session.dial("secret", 0)
+    (again,) = scene.only(Kind.HELLO)
+    assert (again["session"], again["uid"]) == ("a" * 32, "u"), "into that sandbox and no other"
 
 
 def test_mutating_requests_are_numbered_and_their_replies_acknowledged(scene):

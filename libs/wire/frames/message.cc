@@ -163,6 +163,7 @@ void fields(auto& visit, Fields& m) {
   visit.with_default("client", m.client, std::string(), kShortText);
   visit.with_default("features", m.features, {}, kFeatures);
   visit.optional("sandbox", m.sandbox, Inner<SandboxName>{});
+  visit.optional("uid", m.uid, kShortText);
   visit.optional("session", m.session, kHex32);
   visit.with_default("leaseSeconds", m.lease_seconds, std::int64_t{300},
                      Number{1, kLeaseSecondsMax});

@@ -90,6 +90,7 @@ struct Hello {
   std::string client = {};
   std::vector<std::string> features = {};
   std::optional<SandboxName> sandbox = std::nullopt;
+  std::optional<std::string> uid = std::nullopt;  // And no other sandbox, whatever its name.
   std::optional<std::string> session = std::nullopt;
   std::int64_t lease_seconds = 300;
   std::optional<std::string> token = std::nullopt;                         // To be shown, or

@@ -24,6 +24,7 @@ void ClientSession::dial(Credential credential, std::string nonce, base::Moment 
   Hello hello{.client = settings_.name,
               .features = settings_.features,
               .sandbox = settings_.sandbox,
+              .uid = uid_,
               .session = session_,
               .lease_seconds = settings_.lease_seconds};
   if (const auto* proven = std::get_if<SplitToken>(&credential)) {
@@ -139,6 +140,7 @@ void ClientSession::receive(Welcome welcome) {
     return close(CloseReason::kProtocol, "it goes on with a session that is not this one");
   const bool anew = session_.has_value() && !welcome.resumed;
   session_ = welcome.session;
+  uid_ = welcome.uid;
   link_ = welcome.link;
   limits_ = welcome.limits;
   phase_ = Phase::kWelcomed;

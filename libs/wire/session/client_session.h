@@ -155,7 +155,7 @@ class ClientSession {
   std::vector<ClientEvent> events_;
 
   // The session.
-  std::optional<std::string> session_;
+  std::optional<std::string> session_, uid_;
   Limits limits_;
   std::int64_t seq_last_ = 0;
   std::int64_t through_ = 0;             // All up to here are answered,

@@ -109,6 +109,8 @@ void SessionHost::greet(LinkId id, Link& link, Hello hello, Now now) {
     return close(id, link, CloseReason::kDenied, "a token is needed that proves itself unseen");
   auto claims = judge(*hello.claims, now);
   if (!claims) return close(id, link, CloseReason::kDenied, claims.error().message);
+  if (hello.uid && *hello.uid != identity_.uid)
+    return close(id, link, CloseReason::kDenied, "this is another sandbox than the one meant");
   link.phase = Phase::kChallenged;
   link.nonces = {*hello.nonce, new_nonce()};
   link.answer = Challenge{

@@ -139,6 +139,16 @@ TEST(SessionHost, RefusesWhoHasNoTokenOfItsOwn) {
   }
 }
 
+TEST(SessionHost, LetsInWhoMeansThisSandbox) {
+  const std::pair<std::optional<std::string>, bool> cases[] = {
+      {{}, true}, {"uid-1", true}, {"uid-2", false}};
+  for (const auto& [uid, in] : cases) {
+    Executor executor;
+    EXPECT_EQ(open(executor, executor.claims(), {.uid = uid}).welcome.has_value(), in)
+        << uid.value_or("any");
+  }
+}
+
 TEST(SessionHost, TakesATokenWithinTheSlack) {
   Executor executor;
   Claims claims = executor.claims();

@@ -91,6 +91,7 @@ export class Session {
 
   // The session.
   private session: string | undefined;
+  private uid: string | undefined; // A name may pass to another sandbox.
   private limits = limits;
   private seqLast = 0;
   private through = 0; // All up to here are answered,
@@ -138,8 +139,9 @@ export class Session {
     this.dialledAt = now;
     this.pulse = new Pulse(now);
     this.last = undefined;
+    const { session, uid } = this;
     const { client, features, sandbox, leaseSeconds } = this.settings;
-    const header = { protocol: { min: 1, max: 1 }, client, features, sandbox, session: this.session, leaseSeconds, token };
+    const header = { protocol: { min: 1, max: 1 }, client, features, sandbox, uid, session, leaseSeconds, token };
     this.first = { type: 'hello', header };
   }
 
@@ -338,6 +340,7 @@ export class Session {
     if (welcome.resumed && this.session !== welcome.session) throw new ProtocolError('it goes on with a session that is not this one');
     const anew = this.session !== undefined && !welcome.resumed;
     this.session = welcome.session;
+    this.uid = welcome.uid;
     this.link = welcome.link;
     this.limits = welcome.limits;
     this.phase = 'welcomed';

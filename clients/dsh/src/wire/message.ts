@@ -68,6 +68,7 @@ const messages = {
       client: f.withDefault(shortText, ''),
       features: f.withDefault(features, []),
       sandbox: f.optional(f.object({ namespace: shortText, name: shortText })),
+      uid: f.optional(shortText),
       session: f.optional(f.opaque(32)),
       leaseSeconds: f.withDefault(f.number(1, 3600), 300),
       token: f.optional(token),

@@ -207,6 +207,7 @@ _READERS: Mapping[Kind, Reader] = {
         client=_optional(_short, ""),
         features=_optional(_features, ()),
         sandbox=_optional(_object(namespace=_short, name=_short)),
+        uid=_optional(_short),
         session=_optional(_opaque(32)),
         leaseSeconds=_optional(_number(1, 3600), 300),
         token=_optional(_token),

@@ -74,6 +74,7 @@ class Session:
         self._last_id = 0
         # The session.
         self._session: str | None = None
+        self._uid: str | None = None  # A name may pass to another sandbox.
         self._limits = LIMITS
         self._beyond: dict[int, bool] = {}
         self._begin_numbers()
@@ -112,6 +113,7 @@ class Session:
             "client": settings.client,
             "features": list(settings.features),
             "sandbox": {"namespace": settings.namespace, "name": settings.name},
+            "uid": self._uid,
             "session": self._session,
             "leaseSeconds": settings.lease_seconds,
             "token": token,
@@ -357,7 +359,8 @@ class Session:
         if welcome.resumed and self._session != welcome.session:
             raise ProtocolError("it goes on with a session that is not this one")
         anew = self._session is not None and not welcome.resumed
-        self._session, self._link, self._limits = welcome.session, message["link"], welcome.limits
+        self._session, self._uid = welcome.session, welcome.uid
+        self._link, self._limits = message["link"], welcome.limits
         self._phase, self._resume_due = "welcomed", True
         self._events.append(Welcomed(welcome))
         if anew:
