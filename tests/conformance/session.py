@@ -6,13 +6,12 @@ import contextlib
 import hashlib
 import hmac
 import json
-import secrets
 
+from direct import Direct
 from harness import ACK, CREDIT, DATA, END, REPLY, REQUEST, WINDOW, Closed, Harness, Stream
 from seam import Failure
-from websocket import WebSocket
 
-CHALLENGE, PROVE, STOP, CANCEL = 2, 3, 12, 13
+STOP, CANCEL = 12, 13
 FIRST_BYTES = 64 << 10  # Of an upload, with its request.
 PIECE_BYTES = 128 << 10
 
@@ -147,32 +146,13 @@ class Session(Harness):
         self.send(ACK, 0, {"through": self._answered()})
 
 
-class DirectSession(Session):
+class DirectSession(Direct, Session):
     """On an executor's own port, by a token that proves itself unseen."""
 
     def __init__(self, address, token):
         super().__init__()
         self.address = address
-        self.claims, signature = token.rsplit(".", 1)
-        self.key = base64.urlsafe_b64decode(signature + "=")
-
-    def _open_link(self):
-        return WebSocket(self.address, "/v1/session", "sandfleet.1")
-
-    def _credentials(self):
-        self.nonce = secrets.token_hex(16)
-        return {"claims": self.claims, "nonce": self.nonce}
-
-    def _take(self, kind, flags, stream, header, payload):
-        if kind != CHALLENGE:
-            return super()._take(kind, flags, stream, header, payload)
-        if not hmac.compare_digest(header["proof"], self._proof("executor", header["nonce"])):
-            raise AssertionError("whoever answers does not know the key")
-        self.send(PROVE, 0, {"proof": self._proof("client", header["nonce"])})
-
-    def _proof(self, whose, nonce):
-        text = f"sandfleet {whose}\n{self.nonce}\n{nonce}".encode()
-        return hmac.new(self.key, text, hashlib.sha256).hexdigest()
+        self.prove_by(token)
 
 
 def signed(claims, key):

@@ -2,9 +2,13 @@
 that one does not allow, agentd and its socket, used by pods, rolled back, uninstalled and installed again, and its sandboxes
 all the while. Runs in the network of scripts/cluster."""
 
+import contextlib
 import http.client
 import json
 import os
+import pathlib
+import re
+import signal
 import socket
 import ssl
 import sys
@@ -16,7 +20,7 @@ import node
 VALUES = """\
 image: {{repository: {image[0]}, tag: "{image[1]}", pullPolicy: Never}}
 controller: {{pollSeconds: 2}}
-agentd: {{enabled: false}}
+agentd: {{enabled: false, extraArgs: [--check-seconds=1]}}
 networkPolicy: {{egressPorts: [443, 6443, {ports[0]}, {ports[1]}]}}
 provider:
   api: {{url: "http://{node}:{ports[0]}"}}
@@ -63,13 +67,13 @@ def ended(pod, phase):
     return kubectl("logs", pod), int(code)
 
 
-def harness(name, *command, group=65532):
-    """Its pod, of the example, made; its account is of its name."""
+def harness(name, *command, account=None, group=65532):
+    """Its pod, of the example, made; its account is of its name unless given."""
     pod = yaml_of_the_example()[-1].replace("[sandfleet, exec, default/hello, --, uname, -a]",
                                             json.dumps(["sandfleet", "exec", "default/hello", "--", *command]))
     # The program under test has sanitizers; one of them wants to trace.
     pod = pod.replace("      env:\n", '      env:\n        - {name: ASAN_OPTIONS, value: "detect_leaks=0"}\n')
-    pod = pod.replace("name: harness\nspec:\n  serviceAccountName: harness\n", f"name: {name}\nspec:\n  serviceAccountName: {name}\n")
+    pod = pod.replace("name: harness\nspec:\n  serviceAccountName: harness\n", f"name: {name}\nspec:\n  serviceAccountName: {account or name}\n")
     pod = pod.replace("supplementalGroups: [65532]", f"supplementalGroups: [{group}]")
     kubectl("apply", "-f", "-", given=pod.replace("registry.example.com/your/harness", chart.HARNESS))
 
@@ -78,28 +82,85 @@ def yaml_of_the_example():
     return (world.REPO / "examples/kubernetes/harness.yaml").read_text().split("---\n")
 
 
-def work_through_agentd(provider, box):
-    """Pods on agentd's node: one whose account may attach, also while agentd is exchanged, one whose account may not, and one
-    whose group the socket does not let in."""
-    account, right, _ = yaml_of_the_example()
-    kubectl("apply", "-f", "-", given=f"{account}---\n{right}")
-    for refused in ("stranger", "outsider"):
-        kubectl("create", "serviceaccount", refused)
-    harness("stranger", "true")
-    harness("outsider", "true", group=65531)
-    harness("harness", "sh", "-c", "mkfifo /tmp/gate; echo begun; cat /tmp/gate; echo done")
-    wait_ready("pod/harness")
-    world.wait_until(lambda: f"a command in the sandbox\n{story()}", lambda: kubectl("logs", "harness") == "begun\n", 90)
+def begin(name, account):
+    """A harness's pod whose command is at work in the sandbox until somebody opens its gate."""
+    harness(name, "sh", "-c", f"mkfifo /tmp/{name}; echo begun; cat /tmp/{name}; echo done", account=account)
+
+
+def has_begun(name):
+    wait_ready(f"pod/{name}")
+    world.wait_until(lambda: f"a command in the sandbox\n{story()}", lambda: kubectl("logs", name) == "begun\n", 90)
+
+
+def go_through(provider, box, name):
+    assert world.run_inside(provider, box, f"echo through > /tmp/{name}")[0] == 0
+    said, code = ended(name, "Succeeded")
+    assert (said, code) == ("begun\nthrough\ndone\n", 0), f"{said}\n{story()}"
+
+
+def exchange_agentd():
     kubectl("-n", SPACE, "rollout", "restart", "daemonset/sandfleet-agentd")
     kubectl("-n", SPACE, "rollout", "status", "daemonset/sandfleet-agentd", "--timeout=120s")
-    assert world.run_inside(provider, box, "echo through > /tmp/gate")[0] == 0
-    said, code = ended("harness", "Succeeded")
-    assert (said, code) == ("begun\nthrough\ndone\n", 0), f"{said}\n{story()}"
+
+
+def pause_and_resume(name):
+    for desired, condition in (("Paused", "Paused"), ("Running", "Ready")):
+        kubectl("patch", "sandboxes.sandfleet.dev", name, "--type=merge", "-p", json.dumps({"spec": {"desiredState": desired}}))
+        kubectl("wait", f"--for=condition={condition}", "--timeout=60s", f"sandboxes.sandfleet.dev/{name}")
+
+
+def leader():
+    """The pod that has the lease."""
+    return kubectl("-n", SPACE, "get", "leases", "-o", "jsonpath={.items[0].spec.holderIdentity}").split("_")[0]
+
+
+def kill_the_leader():
+    """As a crash, and wait for the other one to take over."""
+    before = leader()
+    uid = kubectl("-n", SPACE, "get", "pod", before, "-o", "jsonpath={.metadata.uid}")
+    killed = [pid for pid in pathlib.Path("/proc").glob("[0-9]*") if is_controller_of(pid, uid)]
+    assert len(killed) == 1, (before, killed, story())
+    os.kill(int(killed[0].name), signal.SIGKILL)
+    world.wait_until(lambda: f"another leader than {before}\n{story()}", lambda: leader() not in ("", before), 60, 0.5)
+
+
+def is_controller_of(process, pod_uid):
+    with contextlib.suppress(OSError):
+        of_pod = re.search(pod_uid.replace("-", "[-_]"), (process / "cgroup").read_text())
+        return bool(of_pod) and (process / "comm").read_text().startswith("sandfleet-contr")
+    return False
+
+
+def work_through_agentd(provider, box):
+    """Pods on agentd's node. Two whose account may attach work on while agentd is exchanged, their sandbox is paused and the
+    leading controller killed, until one's right is taken away; others may not attach, or are of a group that the socket does not
+    let in."""
+    account, right, _ = yaml_of_the_example()
+    kubectl("apply", "-f", "-", given=f"{account}---\n{right}")
+    for another in ("stranger", "outsider", "guest"):
+        kubectl("create", "serviceaccount", another)
+    kubectl("create", "rolebinding", "guest", f"--clusterrole={SPACE}-sandfleet-attach", "--serviceaccount=default:guest")
+    harness("stranger", "true")
+    harness("outsider", "true", group=65531)
+    begin("worker", account="harness")
+    begin("visitor", account="guest")
+    has_begun("worker")
+    has_begun("visitor")
+    exchange_agentd()
+    pause_and_resume("hello")
+    kill_the_leader()
+    begin("latecomer", account="harness")
+    has_begun("latecomer")
+    for each in ("worker", "latecomer"):
+        go_through(provider, box, each)
+    kubectl("delete", "rolebinding", "guest")
+    said, code = ended("visitor", "Failed")
+    assert code == 255 and "system:serviceaccount:default:guest may not create sandboxes/attach" in said, f"{said}\n{story()}"
     said, code = ended("stranger", "Failed")
     assert code == 125 and "system:serviceaccount:default:stranger may not create sandboxes/attach" in said, said
     said, code = ended("outsider", "Failed")
     assert code == 125 and "/run/sandfleet/agentd.sock: Permission denied" in said, said
-    kubectl("delete", "pod", "harness", "stranger", "outsider", "--grace-period=1")
+    kubectl("delete", "pod", "worker", "visitor", "latecomer", "stranger", "outsider", "--grace-period=1")
 
 
 def story_of_a_release(folder, provider):

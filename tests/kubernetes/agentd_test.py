@@ -15,8 +15,8 @@ BOX = f"{TEAM}/box"
 
 
 @contextlib.contextmanager
-def agentd_in(here, replica):
-    """With no more rights than it needs."""
+def agentd_in(here, port, *arguments):
+    """With no more rights than it needs; the attach service is behind that port."""
     rules = [{"apiGroups": ["sandfleet.dev"], "resources": ["sandboxes"], "verbs": ["get", "list", "watch"]}]
     here.create(f"{RBAC}/clusterroles", {"metadata": {"name": NODE}, "rules": rules})
     here.create(f"{RBAC}/clusterrolebindings", {
@@ -25,7 +25,7 @@ def agentd_in(here, replica):
     bundle = here.folder / "attach-ca.crt"
     bundle.write_text(published(here))
     with Agentd(here.folder / "agentd", None, "--kubeconfig", here.cluster.kubeconfig(NODE, ()),
-                "--attach-url", f"https://127.0.0.1:{port_of(here, replica)}", "--attach-ca", bundle) as agentd:
+                "--attach-url", f"https://127.0.0.1:{port}", "--attach-ca", bundle, *arguments) as agentd:
         yield agentd
 
 
@@ -34,7 +34,7 @@ def refusal(agentd, token):
         try:
             harness.dial()
         except Closed as closed:
-            return closed.reason
+            return closed
     raise AssertionError("let in")
 
 
@@ -44,14 +44,14 @@ def test_a_harness_gets_in_by_its_own_token():
         stranger = attach_test.Harness(here, "stranger")
         here.sandbox("box")
         box, token = here.wait_ready("box")["box"], account.token()
-        with agentd_in(here, replica) as agentd:
+        with agentd_in(here, port_of(here, replica)) as agentd:
             with Harness(agentd.socket, BOX, token) as harness:
                 assert harness.welcomes[0]["uid"] == here.look("box")["metadata"]["uid"], harness.welcomes
                 harness.call("fs.mkdir", {"path": "a/b", "parents": True}, mutating=True)
                 assert run_inside(here.provider, box, "ls -d $HOME/a/b")[0] == 0
                 harness.end()
             for nobody in (None, "nonsense", stranger.token(), account.token(audience=None)):
-                assert refusal(agentd, nobody) == "denied", nobody
+                assert refusal(agentd, nobody).reason == "denied", nobody
             log = agentd.program.output()
             assert token not in log and token.split(".")[2] not in log, "a token in the log"
         asked = {(each["verb"], each["objectRef"]["resource"]) for each in here.cluster.requests(NODE)}
@@ -65,7 +65,7 @@ def test_a_harness_goes_on_after_a_pause_that_the_watch_told_of():
         account = harness_that_may_attach(here)
         here.sandbox("box")
         here.wait_ready("box")
-        with agentd_in(here, replica) as agentd, Harness(agentd.socket, BOX, account.token()) as harness:
+        with agentd_in(here, port_of(here, replica)) as agentd, Harness(agentd.socket, BOX, account.token()) as harness:
             harness.call("fs.mkdir", {"path": "kept", "parents": True}, mutating=True)
             here.change("box", desiredState="Paused")
             here.wait_for("paused", lambda: here.condition("box", "Paused").get("status") == "True")

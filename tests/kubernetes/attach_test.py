@@ -34,8 +34,10 @@ class Harness:
         self.account = f"/api/v1/namespaces/{TEAM}/serviceaccounts/{name}"
         here.create(f"/api/v1/namespaces/{TEAM}/serviceaccounts", {"metadata": {"name": name}})
 
-    def token(self, audience=AUDIENCE):
+    def token(self, audience=AUDIENCE, pod=None):
+        """Good for as long as the account is there, and the pod."""
         spec = {"audiences": [audience]} if audience else {}
+        spec |= {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": pod}} if pod else {}
         made = self.here.cluster.ask("POST", f"{self.account}/token", {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
         assert made.status == 201, made

@@ -14,8 +14,8 @@ import urllib.parse
 
 from world import Program, series_in, wait_until
 
-HELLO, PROVE, WELCOME, RENEW, RENEWED, RESUME, REQUEST, REPLY, DATA, CREDIT, ACK, PING, PONG, CLOSE = (
-    1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 16, 17, 18)
+HELLO, CHALLENGE, PROVE, WELCOME, RENEW, RENEWED, RESUME, REQUEST, REPLY, DATA, CREDIT, ACK, PING, PONG, CLOSE = (
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 16, 17, 18)
 END = 1
 WINDOW = 256 * 1024
 PATIENCE_S = 60
@@ -133,12 +133,6 @@ class Stream:
             self.ended, self.error = True, header.get("error")
 
 
-def frame(kind, stream, header, payload=b"", flags=0):
-    text = json.dumps(header).encode()
-    body = struct.pack(">BBII", kind, flags, stream, len(text)) + text + payload
-    return struct.pack(">I", len(body)) + body
-
-
 class Harness:
     """One session, and the link that it has now. Single-threaded: it reads while it waits for something."""
 
@@ -194,8 +188,10 @@ class Harness:
         self.close()
 
     def send(self, kind, stream, header, payload=b"", flags=0):
+        text = json.dumps(header).encode()
+        body = struct.pack(">BBII", kind, flags, stream, len(text)) + text + payload
         try:
-            self.link.sendall(frame(kind, stream, header, payload, flags))
+            self.link.sendall(struct.pack(">I", len(body)) + body)
         except OSError as why:
             raise Closed(None, str(why)) from why
 

@@ -11,11 +11,13 @@ FINAL, MASKED = 0x80, 0x80
 
 
 class WebSocket:
-    def __init__(self, address, path, protocol):
+    def __init__(self, address, path, protocol, headers=None):
         self.socket, self.held = socket.create_connection(address), b""
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET {path} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {protocol}\r\n\r\n").encode())
+        fields = {"Host": f"{address[0]}:{address[1]}", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": key,
+                  "Sec-WebSocket-Version": "13", "Sec-WebSocket-Protocol": protocol, **(headers or {})}
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+        self.socket.sendall("".join(f"{line}\r\n" for line in [*lines, ""]).encode())
         while b"\r\n\r\n" not in self.held:
             self._hear()
         head, self.held = self.held.split(b"\r\n\r\n", 1)
