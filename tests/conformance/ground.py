@@ -82,5 +82,11 @@ class Ground:
                     found[int(entry.name)] = pathlib.Path(entry.path, "cmdline").read_bytes()
         return found
 
+    def text(self, path):
+        return self.read(path).decode()
+
+    def move(self, path, to):
+        self.at(path).rename(self.at(to))
+
     def remove(self, path):
         shutil.rmtree(self.at(path), ignore_errors=True)

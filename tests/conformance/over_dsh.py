@@ -2,9 +2,12 @@
 Each connection to it is a harness of its own."""
 
 import base64
+import contextlib
 import json
 import socket
 
+import world
+from counted import Counted
 from seam import (Collect, Command, Edited, Entry, Failure, Info, Outcome, Pending, Read, Seam, Target, Written)
 
 PATIENCE_S = 60
@@ -18,9 +21,10 @@ class Bridge:
         self.lines, self.answers, self.last = self.socket.makefile("rb"), {}, 0
         self.call("open", entry=entry)
 
-    def ask(self, what, **args):
+    def ask(self, what, *, aborted=False, **args):
+        """`aborted`: its signal is, before it is called."""
         self.last += 1
-        self._send({"id": self.last, "call": what, "args": args})
+        self._send({"id": self.last, "call": what, "args": args, "aborted": aborted})
         return self.last
 
     def abort(self, number):
@@ -57,11 +61,31 @@ class DshSeam(Seam):
         self.entry = {"sandbox": "default/box", "socket": stage["agentd"]["socket"]} | entry
         self.bridge = Bridge(stage["dsh"]["socket"], self.entry)
 
-    def another(self):
-        return DshSeam(self.stage, self.ground, **self.entry)
+    def another(self, **entry):
+        """`entry`: what the plugin's entry says otherwise."""
+        return DshSeam(self.stage, self.ground, **self.entry | entry)
+
+    def end_processes(self):
+        """What the end of the harness does first; cordis logs its failures, and here they are raised."""
+        self.bridge.call("endProcesses")
+
+    def private_folder(self):
+        """The harness's own in the sandbox, made when it is first asked for."""
+        return self.bridge.call("privateFolder")
 
     def close(self):
         self.bridge.close()
+
+    @contextlib.contextmanager
+    def counted(self):
+        with world.temporary_folder("counted") as folder:
+            counted = Counted(str(folder / "sock"), self.entry["socket"])
+            with contextlib.closing(counted), DshSeam(self.stage, self.ground, **self.entry | {"socket": counted.path}) as mine:
+                yield mine, lambda: counted.requests
+
+    def begin_aborted(self, what, **args):
+        """By the name that the bridge has for it."""
+        return self.begin(what, aborted=True, **args)
 
     def begin(self, what, **args):
         number = self.bridge.ask(what, **{name: value for name, value in args.items() if value is not None})

@@ -1,10 +1,13 @@
 """The ways `executor` and `agentd`: the session protocol itself, on the executor's own port or through agentd's socket."""
 
 import codecs
+import contextlib
 import secrets
 
+from alone import alone_executor
+from ground import Ground
 from seam import (Collect, Command, Edited, Entry, Failure, Info, Outcome, Pending, Read, Seam, Target, Written)
-from session import DirectSession, Outgoing, Session, from_wire, to_wire
+from session import FIRST_BYTES, DirectSession, Outgoing, Session, from_wire, to_wire
 
 NEW_FILE_MODE = 0o600  # As dsh asks for it.
 DIFF_BYTES_MAX = 10 << 20
@@ -34,6 +37,21 @@ class WireSeam(Seam):
 
     def another(self):
         return WireSeam(self.stage, self.ground, self.way)
+
+    @contextlib.contextmanager
+    def counted(self):
+        yield self, lambda: self.session.requests
+
+    @contextlib.contextmanager
+    def own_executor(self):
+        with alone_executor(**self.stage["executor"]["how"]) as executor:
+            mine = self.with_executor(executor)
+            yield executor, mine
+            mine.session.close()
+
+    def with_executor(self, executor):
+        """A session with it, as it is now."""
+        return WireSeam(self.stage | {"executor": executor.told()}, Ground("", str(executor.home)), "executor")
 
     def close(self):
         self.session.end()
@@ -105,6 +123,22 @@ class WireSeam(Seam):
             before = body.decode() if ok.get("before") is not None and len(upload) < DIFF_BYTES_MAX else None
             return Written(ok["operation"], ok["version"], before, with_lf(content))
         return self.begin_with_body("fs.write", args, mutating=True, upload=upload, **_narrowing(policy)).then(written)
+
+    def begin_unfinished_write(self, target, content, intent=None, policy=None):
+        """A write of which a part has arrived, and the rest is kept back until `finish`."""
+        whole = content.encode()
+        sending = Outgoing(whole[:2 * FIRST_BYTES])
+        assert len(whole) > 2 * FIRST_BYTES, "it would be whole"
+        args = _at(target) | {"size": len(whole), "mode": NEW_FILE_MODE} | ({"intent": _intent(intent)} if intent else {})
+        number = self.session.ask("fs.write", args, mutating=True, upload=sending, **_narrowing(policy))
+        self.session.wait(lambda: sending.sent == len(sending.content) or number in self.session.replies)
+
+        def finish():
+            sending.content += whole[2 * FIRST_BYTES:]
+            sending.ended = True
+            self.session.send_on(number)
+            return self.session.reply_to(number)
+        return Pending(finish, lambda: self.session.cancel(number))
 
     def begin_edit(self, target, old, new, replace_all=False, version=None, policy=None):
         before = old.encode()

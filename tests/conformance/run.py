@@ -1,5 +1,6 @@
 """Runs cases by each way that can express them: `run.py --stage FOLDER identity.a_blank_path_is_nothing`, with the folder of a
-stage that stands (stage.py); `run.py --own DSH_BUILT identity` sets one up for itself, and runs all cases of a module."""
+stage that stands (stage.py); `run.py --own DSH_BUILT identity` sets one up for itself, and runs all cases of a module. `run.py
+--without identity …` shows of the cases that say so that they fail without the mechanism that they are about."""
 
 import argparse
 import contextlib
@@ -11,10 +12,13 @@ import time
 import traceback
 
 from stage import stage, world
+from alone import alone_executor
 from ground import Ground
 from over_dsh import DshSeam
 from over_wire import WireSeam
 from seam import WAYS
+
+PATIENCE_WITHOUT_S = 3
 
 
 def cases_named(name):
@@ -31,17 +35,27 @@ def seam_by(way, told):
 def passes(case, way, told):
     reason = getattr(case, "not_through", {}).get(way)
     if reason:
-        print(f"{way}: not by this way: {reason}")
+        print(f"{way}: {case.__name__} is not for this way: {reason}")
         return True
     began = time.monotonic()
     try:
         with seam_by(way, told) as seam:
             case(seam)
     except Exception:
-        print(f"{way}: FAILED {case.__name__}\n{traceback.format_exc()}")
+        print(f"{way}: {case.__name__} FAILED\n{traceback.format_exc()}")
         return False
-    print(f"{way}: passed in {time.monotonic() - began:.3f} s")
+    print(f"{way}: {case.__name__} passed in {time.monotonic() - began:.3f} s")
     return True
+
+
+def fails_without_its_mechanism(case):
+    env = {"SANDFLEET_WITHOUT": case.fails_without}
+    with alone_executor("executor_without", env) as executor:
+        told = {"executor": executor.told(), "patience_s": PATIENCE_WITHOUT_S}
+        if not passes(case, "executor", told):
+            return True
+    print(f"{case.__name__} passes without {case.fails_without}: it cannot fail")
+    return False
 
 
 def main():
@@ -49,11 +63,14 @@ def main():
     where = asked.add_mutually_exclusive_group(required=True)
     where.add_argument("--stage", type=pathlib.Path)
     where.add_argument("--own", metavar="DSH_BUILT")
+    where.add_argument("--without", action="store_true")
     asked.add_argument("--way", choices=WAYS, action="append")
     asked.add_argument("cases", nargs="+")
     asked = asked.parse_args()
     world.end_on_signals()
     cases = [case for name in asked.cases for case in cases_named(name)]
+    if asked.without:
+        return 0 if all([fails_without_its_mechanism(case) for case in cases if hasattr(case, "fails_without")]) else 1
     standing = stage(asked.own) if asked.own else contextlib.nullcontext(json.loads((asked.stage / "stage.json").read_text()))
     with standing as told:
         results = [passes(case, way, told) for case in cases for way in asked.way or WAYS]

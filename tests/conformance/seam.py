@@ -5,6 +5,9 @@ import contextlib
 import dataclasses
 import os
 
+from world import wait_until
+
+PATIENCE_S = 20
 WAYS = ("executor", "agentd", "dsh")
 
 
@@ -20,6 +23,15 @@ def not_through(*ways, why):
     """Above a case: the surface of these ways cannot express it. The generated page says why."""
     def mark(case):
         case.not_through = getattr(case, "not_through", {}) | dict.fromkeys(ways, why)
+        return case
+    return mark
+
+
+def fails_without(mechanism):
+    """Above a case that looks for what may leak: it must fail against an executor that has `mechanism` left out
+    (executor/testing/without_main.cc), by the way `executor`."""
+    def mark(case):
+        case.fails_without = mechanism
         return case
     return mark
 
@@ -165,6 +177,7 @@ class Seam:
 
     def __init__(self, stage, ground):
         self.stage, self.ground, self.folder = stage, ground, ground.new_folder()
+        self.patience_s = stage.get("patience_s", PATIENCE_S)
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
@@ -173,8 +186,19 @@ class Seam:
         """The target of a path in the case's folder."""
         return self.resolve(self.path(*parts))
 
+    def wait_until(self, what, check):
+        return wait_until(what, check, self.patience_s)
+
     def another(self):
         """A second session by the same way."""
+        raise NotImplementedError
+
+    def counted(self):
+        """A context: a session, and a function that says how many requests were made in it so far."""
+        raise NotImplementedError
+
+    def own_executor(self):
+        """A context: an executor that is nobody else's, as AloneExecutor, and a session with it."""
         raise NotImplementedError
 
     def close(self):
@@ -209,6 +233,10 @@ class Seam:
     def write(self, target, content, intent=None, policy=None):
         """`intent`: ("createIfAbsent",) or ("replaceIfVersion", version)."""
         return self.begin_write(target, content, intent, policy).result()
+
+    def begin_unfinished_write(self, target, content, intent=None, policy=None):
+        """More than 128 KiB of which the executor has a part; result() lets the rest follow."""
+        raise NotImplementedError
 
     def edit(self, target, old, new, replace_all=False, version=None, policy=None):
         return self.begin_edit(target, old, new, replace_all, version, policy).result()

@@ -52,7 +52,8 @@ class Session(Harness):
 
     def __init__(self, path=None, sandbox="default/box"):
         super().__init__(path, sandbox)
-        self.outgoing, self.heard_of = {}, []
+        self.outgoing, self.given_up, self.requests = {}, set(), 0
+        self.mutating = set()
 
     # What is asked.
 
@@ -60,11 +61,13 @@ class Session(Harness):
         """The request's id. `upload`: its bytes, or an Outgoing that goes on growing. `streams` run to us, `incoming` to the
         executor; `header`: more of what a request may say."""
         self.last_id += 1
+        self.requests += 1
         number = self.last_id
         header = {"op": op, "args": args} | {name: value for name, value in header.items() if value is not None}
         if mutating:
             self.last_seq += 1
             header["seq"] = self.last_seq
+            self.mutating.add(number)
         if down:
             self.streams[number] = Stream()
             header["down"] = WINDOW
@@ -85,6 +88,7 @@ class Session(Harness):
 
     def reply_to(self, number):
         """What came of it. Raises Failure."""
+        self._fail_if_given_up(number)
         self.wait(lambda: number in self.replies)
         reply = self.replies[number]
         if "error" in reply:
@@ -96,6 +100,7 @@ class Session(Harness):
 
     def body_of(self, number):
         """The whole of its download, once it has ended. Raises Failure where it breaks off."""
+        self._fail_if_given_up(number)
         stream = self.streams[number]
         self.wait(lambda: stream.ended)
         if stream.error:
@@ -103,11 +108,19 @@ class Session(Harness):
         return bytes(stream.content)
 
     def cancel(self, number):
+        """Of what changes something a reply tells what became of it; of anything else nothing more is heard."""
         if number in self.waiting:
             self.send(CANCEL, number, {})
-            if "seq" not in self.waiting[number]:  # Nothing is heard of it any more.
-                self.waiting.pop(number)
-                self.replies[number] = {"error": {"code": "FS_ABORTED", "message": "it was cancelled"}}
+        if number in self.mutating or number not in self.waiting and (number not in self.streams or self.streams[number].ended):
+            return
+        self.waiting.pop(number, None)
+        self.given_up.add(number)
+        if number in self.streams:
+            self.stop(number)
+
+    def _fail_if_given_up(self, number):
+        if number in self.given_up:
+            raise Failure("FS_ABORTED", "it was given up")
 
     def stop(self, stream):
         """What comes is wanted no more."""

@@ -3,86 +3,22 @@ agentd and dsh's providers in front of it. `stage.py start FOLDER DSH_BUILT` set
 FOLDER`, or until whoever started it (ctest) is gone."""
 
 import contextlib
-import http.client
 import json
 import os
 import pathlib
-import re
-import secrets
 import select
 import signal
 import subprocess
 import sys
-import time
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "integration")]
-import world  # noqa: E402
-from harness import Agentd  # noqa: E402
-from session import signed  # noqa: E402
-from whole import delete_all, whole_world  # noqa: E402
+from alone import alone_executor
+import world
+from harness import Agentd
+from whole import delete_all, whole_world
 
-UID, EPOCH, RUN = "uid-alone", 1, 1
 START_S, END_S = 120, 90
-TOKEN_S = 24 * 3600
 CANARY = "SANDFLEET_HOST_CANARY"  # In the environment of all that runs on the host, and of nothing in a sandbox.
-
-
-class AloneExecutor:
-    """sandfleet-executor, told by us what its controller would tell; as an ordinary user, so that modes of files mean something."""
-
-    def __init__(self, folder, program="sandfleet-executor", env=None):
-        self.folder = pathlib.Path(folder)
-        self.folder.chmod(0o711)
-        self.user = world.OrdinaryUser(self.folder, program)
-        self.home, self.runtime = self.folder / "home", self.folder / "runtime"
-        for each in (self.home, self.runtime):
-            each.mkdir(0o700)
-            self.user.own(each)
-        self.name, self.env, self.attach_key, self.admin_key = program, env or {}, secrets.token_bytes(32), secrets.token_bytes(32)
-        self.life = 0
-
-    def start(self):
-        secrets_line = {"uid": UID, "epoch": EPOCH, "attachKey": self.attach_key.hex(), "adminKey": self.admin_key.hex()}
-        self.life += 1
-        self.program = world.Program(
-            self.name, "run", "--port", "0", "--listen", "127.0.0.1", "--runtime-dir", self.runtime, user=self.user,
-            log=self.folder / f"executor-{self.life}.log", env={"HOME": str(self.home), **self.env}, told=json.dumps(secrets_line) + "\n")
-        said = world.wait_until(lambda: f"the executor serves\n{self.program.output()}", self._serves)
-        self.address, self.pid = ["127.0.0.1", int(said[1])], int(said[2])
-        self._tell_resumed()
-        return self
-
-    def _serves(self):
-        assert self.program.alive(), self.program.output()
-        return re.search(r" serving .*?port=(\d+).*?pid=(\d+)", self.program.output()) or \
-            (lambda found: found and (None, found[2], found[1]))(re.search(r" serving .*?pid=(\d+).*?port=(\d+)", self.program.output()))
-
-    def _tell_resumed(self):
-        identity = {"uid": UID, "epoch": EPOCH, "incarnation": 1, "run": RUN}
-        connection = http.client.HTTPConnection(*self.address, timeout=30)
-        with contextlib.closing(connection):
-            connection.request("POST", "/v1/resumed", json.dumps({"identity": identity, "nowMs": int(time.time() * 1000)}),
-                               {"Authorization": f"Bearer {self.token('admin', self.admin_key)}"})
-            answer = connection.getresponse()
-            assert answer.status == 200, (answer.status, answer.read())
-
-    def token(self, kind="attach", key=None, ceiling="DangerFullAccess"):
-        now = int(time.time() * 1000)
-        claims = {"kind": kind, "uid": UID, "epoch": EPOCH, "run": RUN, "ceiling": ceiling, "subject": "conformance",
-                  "issued": now, "expires": now + TOKEN_S * 1000}
-        return signed(claims, key or self.attach_key)
-
-    def told(self):
-        """What a driver must know of it."""
-        return {"address": self.address, "token": self.token(), "root": "", "home": str(self.home)}
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, kind, *_):
-        self.program.kill() if kind else self.program.stop()
 
 
 def where(piece):
@@ -115,17 +51,14 @@ def stage(dsh_built):
     """What the drivers must know of it."""
     os.environ[CANARY] = "never-inside"
     with whole_world() as (provider, controller), controller, world.temporary_folder("conformance") as folder:
-        folder.chmod(0o711)
         controller.declare("provider", world.provider_manifest(provider))
         controller.declare("box", world.sandbox_manifest("box"))
-        alone = folder / "alone"
-        alone.mkdir()
-        with AloneExecutor(alone) as executor:
+        with alone_executor() as executor:
             box = controller.wait_ready("box")["box"]
             inside = {"root": root_of(box), "home": "/home/user"}
             with Agentd(folder / "agentd", controller) as agentd, bridge(folder, pathlib.Path(dsh_built)) as dsh:
                 yield {"executor": executor.told(), "agentd": {"socket": str(agentd.socket), **inside}, "dsh": {**dsh, **inside},
-                       "manifests": str(controller.manifests), "state": str(controller.state)}
+                       "controller": str(controller.folder)}
         delete_all(provider, controller, ["box"])
 
 

@@ -6,7 +6,7 @@ import { Context } from '@deepseek-ai/cordis';
 import * as plugin from '../src/index.js';
 
 // The plugin, told from outside what to call: `node bridge.js SOCKET` listens there, and each connection is a harness of its
-// own. A line is a JSON object, {"id", "call", "args"} or {"id", "abort": true}; each call is answered by {"id", "ok"} or
+// own. A line is a JSON object, {"id", "call", "args", "aborted"?} or {"id", "abort": true}; each call is answered by {"id", "ok"} or
 // {"id", "error": {"code"?, "name", "message"}}. Bytes travel in base64. tests/conformance is who speaks to it.
 
 type Args = { [name: string]: any };
@@ -68,13 +68,17 @@ function fileCalls({ fs }: Context): { [name: string]: Call } {
   };
 }
 
-function processCalls({ subprocess }: Context): { [name: string]: Call } {
+function processCalls({ subprocess, e2b }: Context): { [name: string]: Call } {
   const processes = new Opened<ReturnType<typeof subprocess.spawn>>();
   // A variable that is to be removed travels as null.
   const environment = (env: Args): NodeJS.ProcessEnv => Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? undefined]));
   return {
+    privateFolder: () => (e2b as unknown as { world: { privateFolder(): Promise<string> } }).world.privateFolder(),
+    endProcesses: () => (subprocess as unknown as { dispose(): Promise<void> }).dispose(),
     resolveExecutable: ({ command, env }, signal) => subprocess.resolveExecutable(command, env, signal),
-    spawn: (spec, signal) => processes.add(subprocess.spawn({ ...spec, env: environment(spec.env), signal } as never)),
+    spawn: (spec, signal) => 
+      // A number that JSON does not have travels as its name.
+      processes.add(subprocess.spawn({ ...spec, graceMs: Number(spec.graceMs), env: environment(spec.env), signal } as never)),
     pid: ({ process }) => processes.get(process).pid,
     done: ({ process }) => processes.get(process).done,
     output: ({ process, name }) => allOf(processes.get(process)[name as 'stdout' | 'stderr']!),
@@ -101,8 +105,9 @@ function serve(socket: net.Socket): void {
       harness = undefined;
     },
   };
-  const answer = async ({ id, call, args }: Args): Promise<void> => {
+  const answer = async ({ id, call, args, aborted }: Args): Promise<void> => {
     const giveUp = new AbortController();
+    if (aborted) giveUp.abort();
     underWay.set(id, giveUp);
     try {
       const ok = await calls[call]!(args, giveUp.signal);

@@ -1,19 +1,81 @@
 """How a command is started."""
 
-from seam import Outcome, fails
+import secrets
+
+from seam import Outcome, fails, not_through
+
+MARK = "SANDFLEET_MARKED"
+NOT_STARTED = ("INVALID", None)  # Over the wire, and thrown by dsh's provider.
+
+
+def test_what_cannot_be_right_is_refused_before_anything_is_started(seam):  # P1
+    mark = {MARK: secrets.token_hex(16)}
+    for argv, grace_ms in (([], 1_000), ([""], 1_000), (["sleep", "1000"], 0), (["sleep", "1000"], -1), (["sleep", "1000"], 2_147_483_648)):
+        with fails(*NOT_STARTED):
+            seam.spawn(argv, grace_ms=grace_ms, env=mark)
+    assert not seam.ground.processes(MARK, mark[MARK])
+    assert seam.spawn(["true"], grace_ms=2_147_483_647).done() == Outcome(0, None)
+
+
+@not_through("executor", "agentd", why="JSON has no such number.")
+def test_a_time_of_grace_that_is_no_number_is_refused(seam):  # P1
+    for grace_ms in ("NaN", "Infinity", "-Infinity"):
+        with fails(None):
+            seam.spawn(["true"], grace_ms=grace_ms)
+
+
+@not_through("executor", "agentd", why="Who has given up before asking asks nothing over the wire.")
+def test_a_command_that_is_given_up_before_it_is_asked_for_is_not_started(seam):  # P1
+    mark = {MARK: secrets.token_hex(16)}
+    stdio = {"stdin": "ignore", "stdout": {"maxBytes": 10}, "stderr": {"maxBytes": 10}}
+    with fails("ABORT_ERR", 20, None):
+        seam.begin_aborted("spawn", argv=["sleep", "1000"], cwd=seam.folder, stdio=stdio, graceMs=1_000, env=mark).result()
+    assert seam.stat(seam.resolve(seam.folder))
+    assert not seam.ground.processes(MARK, mark[MARK])
+
+
+def test_arguments_and_names_that_cannot_be_are_refused(seam):  # P1 4.3
+    for argv, env in ((["echo", "a\0b"], {}), (["true"], {"": "x"}), (["true"], {"A=B": "x"}), (["true"], {"A\0": "x"}), (["true"], {"A": "x\0"})):
+        with fails(*NOT_STARTED):
+            seam.spawn(argv, env=env)
+
+
+def test_a_command_that_cannot_be_started_says_so_when_it_is_waited_for(seam):  # P2 E
+    seam.ground.write(seam.path("not-executable"))
+    seam.ground.write(seam.path("no-interpreter"), b"#!/no/such/interpreter\n", mode=0o755)
+    for argv, cwd in ((["/no/such/program"], None), (["no-such-program"], None), ([seam.path("not-executable")], None),
+                      ([seam.path("no-interpreter")], None), (["true"], seam.path("no-such-folder")), (["true"], seam.path("not-executable"))):
+        command = seam.spawn(argv, cwd=cwd)
+        with fails("SPAWN_FAILED", "ENOENT", "EACCES", "ENOTDIR"):
+            command.done()
+        assert command.pid == -1, argv
+        assert command.wait_for_exit() is True, argv
+
+
+def test_a_command_that_was_started_has_a_pid(seam):  # P2
+    command = seam.spawn(["sh", "-c", "echo $$"])
+    assert command.done() == Outcome(0, None)
+    assert command.read_from().text == f"{command.pid}\n"
+    assert command.pid > 1
 
 
 def test_an_argument_reaches_the_program_as_it_is(seam):  # P3
-    typed = ["$HOME", "a b", "*", "`id`", "'\"", "x\ny", ""]
+    typed = ["$HOME", "a b", "*", "`id`", "'\"", "x\ny", "", "-n", "ünï", "\U0001f600"]
     outcome, shown = seam.run("printf", "%s|", *typed)
     assert outcome == Outcome(0, None), outcome
     assert shown == "".join(f"{each}|" for each in typed), shown
 
 
-def test_a_command_that_cannot_be_started_says_so_when_it_is_waited_for(seam):  # P2
-    for argv, cwd in ((["/no/such/program"], None), (["true"], seam.path("no-such-folder"))):
-        command = seam.spawn(argv, cwd=cwd)
+def test_a_program_is_not_looked_for_by_a_shell(seam):  # P3
+    for argv in (["echo x"], ["echo;id"], ["cd", "/"]):
         with fails("SPAWN_FAILED", "ENOENT"):
-            command.done()
-        assert command.pid == -1
-        assert command.wait_for_exit() is True
+            seam.spawn(argv).done()
+
+
+def test_what_is_typed_at_once_is_not_lost(seam):  # P3
+    command = seam.spawn(["cat"], stdin="pipe", stdout="pipe")
+    command.write(b"typed before ")
+    command.write(b"it ran")
+    command.end_input()
+    assert command.output() == b"typed before it ran"
+    assert command.done() == Outcome(0, None)

@@ -1,0 +1,42 @@
+"""A sandbox that is nobody else's, for a case that harms it."""
+
+import contextlib
+import os
+import pathlib
+import secrets
+import signal
+
+import world
+
+
+class OwnSandbox:
+    def __init__(self, stage):
+        self.controller, self.name = world.Controller(stage["controller"]), f"own-{secrets.token_hex(4)}"
+        self.title = f"default/{self.name}"
+        self.controller.declare(self.name, world.sandbox_manifest(self.name))
+        self.box = self.controller.wait_ready(self.name)[self.name]
+
+    def crash_executor(self):
+        """Kills the process that serves; its parent starts the next one."""
+        pids = [int(pid) for group in world.cgroups_named(self.box) for folder, _, _ in os.walk(group)
+                for pid in (pathlib.Path(folder) / "cgroup.procs").read_text().split()]
+        executors = {pid: _parent_of(pid) for pid in pids if b"--runtime-dir" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()}
+        serving, = (pid for pid, parent in executors.items() if parent in executors)
+        os.kill(serving, signal.SIGKILL)
+
+    def delete(self):
+        (self.controller.manifests / f"{self.name}.yaml").unlink(missing_ok=True)
+
+
+def _parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@contextlib.contextmanager
+def own_sandbox(stage):
+    own = OwnSandbox(stage)
+    try:
+        yield own
+    finally:
+        own.delete()
+    world.wait_until(f"nothing is left of {own.name}", lambda: own.name not in own.controller.sandboxes(), 60)
