@@ -86,16 +86,25 @@ aio::Task<FsResult<Target>> Filesystem::locate_with(Locator locator, FileAddress
   co_return co_await background_.run(std::move(work));
 }
 
+FsResult<Turns::Place> Filesystem::line_up(const FileAddress& address) {
+  TRY(const std::string key, absolute_path(address));
+  std::optional<Turns::Place> place = turns_.join(key);
+  if (!place) return too_many(key);
+  return *std::move(place);
+}
+
 template <typename Work>
 aio::Task<FsResult<Filesystem::InTurn<Filesystem::OutcomeOf<Work>>>> Filesystem::in_turn(
-    Locator locator, FileAddress address, std::stop_token abort, Work work) {
+    Locator locator, FileAddress address, std::stop_token abort, Work work,
+    std::optional<Turns::Place> place) {
   CO_TRY(std::string key, absolute_path(address));
-  std::optional<Turns::Place> place;
   for (int moves = 0; moves <= kMovesMax; ++moves) {
-    // In the next line before the last one is left: so those that came behind stay behind.
-    std::optional<Turns::Place> next = turns_.join(key);
-    if (!next) co_return too_many(key);
-    place = std::move(next);
+    if (moves > 0 || !place) {
+      // In the next line before the last one is left: so those that came behind stay behind.
+      std::optional<Turns::Place> next = turns_.join(key);
+      if (!next) co_return too_many(key);
+      place = std::move(next);
+    }
     if (!co_await place->wait(abort)) co_return aborted("change", key);
     using Worked = std::pair<Target, std::optional<OutcomeOf<Work>>>;
     auto work_there = [&]() -> FsResult<Worked> {
@@ -192,11 +201,12 @@ aio::Task<FsResult<std::shared_ptr<Watch>>> Filesystem::watch(FileAddress addres
 }
 
 aio::Task<FsResult<WriteOutcome>> Filesystem::write(FileAddress address, WriteRequest request,
-                                                    std::string content, std::stop_token abort) {
+                                                    std::string content, std::stop_token abort,
+                                                    std::optional<Turns::Place> place) {
   auto work = [&](const Target& target) {
     return write_whole(*stagings_, target.key, std::move(request), content, abort);
   };
-  CO_TRY(auto written, co_await in_turn(locate, std::move(address), abort, work));
+  CO_TRY(auto written, co_await in_turn(locate, std::move(address), abort, work, std::move(place)));
   co_return std::move(written.outcome);
 }
 
@@ -211,11 +221,12 @@ aio::Task<FsResult<std::shared_ptr<Upload>>> Filesystem::begin_upload(FileAddres
 }
 
 aio::Task<FsResult<EditOutcome>> Filesystem::edit(FileAddress address, EditRequest request,
-                                                  std::stop_token abort) {
+                                                  std::stop_token abort,
+                                                  std::optional<Turns::Place> place) {
   auto work = [&](const Target& target) {
     return edit_file(*stagings_, target.key, std::move(request), abort);
   };
-  CO_TRY(auto edited, co_await in_turn(locate, std::move(address), abort, work));
+  CO_TRY(auto edited, co_await in_turn(locate, std::move(address), abort, work, std::move(place)));
   co_return std::move(edited.outcome);
 }
 

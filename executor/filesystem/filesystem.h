@@ -78,13 +78,19 @@ class Filesystem {
   // The caller runs it (Watch::run) and stops it.
   aio::Task<FsResult<std::shared_ptr<Watch>>> watch(FileAddress address, bool recursive);
 
+  // A place among the changes of the file that `address` spells, for one that is still to be asked
+  // for. Changes are made in the order of their places, and take one when they have none.
+  FsResult<Turns::Place> line_up(const FileAddress& address);
+
   aio::Task<FsResult<WriteOutcome>> write(FileAddress address, WriteRequest request,
-                                          std::string content, std::stop_token abort);
+                                          std::string content, std::stop_token abort,
+                                          std::optional<Turns::Place> place = {});
   aio::Task<FsResult<std::shared_ptr<Upload>>> begin_upload(FileAddress address,
                                                             WriteRequest request,
                                                             std::stop_token abort);
   aio::Task<FsResult<EditOutcome>> edit(FileAddress address, EditRequest request,
-                                        std::stop_token abort);
+                                        std::stop_token abort,
+                                        std::optional<Turns::Place> place = {});
   // The target, and whether it was made.
   struct MadeDirectory {
     Target target;
@@ -128,7 +134,8 @@ class Filesystem {
   // then: in one go, so that a change costs one way there and back.
   template <typename Work>
   aio::Task<FsResult<InTurn<OutcomeOf<Work>>>> in_turn(Locator locator, FileAddress address,
-                                                       std::stop_token abort, Work work);
+                                                       std::stop_token abort, Work work,
+                                                       std::optional<Turns::Place> place = {});
   aio::Task<FsResult<TurnOfTwo>> take_turn_of_two(FileAddress from, FileAddress to,
                                                   std::stop_token abort);
   aio::Executor executor_;

@@ -188,11 +188,11 @@ std::size_t reply_bytes(std::int64_t before, std::int64_t after) {
 FsError given_up() { return fs_error(FsCode::kAborted, "given up before it was whole"); }
 
 // Piece by piece; `piece` is the first one if it is there already.
-aio::Task<FsResult<WriteOutcome>> upload(Site site, wire::Place place, WriteRequest request,
+aio::Task<FsResult<WriteOutcome>> upload(Site site, FileAddress address, WriteRequest request,
                                          std::optional<wire::Piece> piece) {
   Call& call = *site.call;
-  CO_TRY(const auto upload, co_await site.files.begin_upload(address_of(place, site.cwd),
-                                                             std::move(request), call.stop()));
+  CO_TRY(const auto upload,
+         co_await site.files.begin_upload(address, std::move(request), call.stop()));
   for (bool ended = false; !ended; piece.reset()) {
     if (!piece) piece = co_await call.take();
     if (!piece) co_return given_up();
@@ -203,17 +203,18 @@ aio::Task<FsResult<WriteOutcome>> upload(Site site, wire::Place place, WriteRequ
   co_return co_await upload->commit(call.stop());
 }
 
-// In one go when all of it came with the request.
-aio::Task<FsResult<WriteOutcome>> write(Site site, wire::Place place, WriteRequest request) {
-  auto piece = site.call->take_ready();
-  if (!piece || !piece->end)
-    co_return co_await upload(site, std::move(place), std::move(request), std::move(piece));
-  co_return co_await site.files.write(address_of(place, site.cwd), std::move(request),
-                                      std::move(piece->bytes), site.call->stop());
-}
-
 aio::Task<> run(Site site, wire::WriteArgs args) {
   Call& call = *site.call;
+  const FileAddress address = address_of(args.place, site.cwd);
+  // What came whole with its request is done in one go. It has its turn before anything is awaited,
+  // so that changes are made in the order in which they were asked for.
+  auto piece = call.take_ready();
+  std::optional<Turns::Place> turn;
+  if (piece && piece->end) {
+    auto joined = site.files.line_up(address);
+    if (!joined) co_return call.fail(failure_of(joined.error()));
+    turn = *std::move(joined);
+  }
   const std::int64_t there = co_await text_now(site, args.place, args.diff_bytes_max);
   if (!call.reserve(reply_bytes(there, 0))) co_return;
   WriteRequest request{.permission = site.permission,
@@ -222,7 +223,10 @@ aio::Task<> run(Site site, wire::WriteArgs args) {
                        .size = unsigned_of(args.size),
                        .diff_bytes_max = static_cast<std::size_t>(args.diff_bytes_max)};
   if (args.mode) request.mode = static_cast<mode_t>(*args.mode);
-  const auto outcome = co_await write(site, std::move(args.place), std::move(request));
+  const auto outcome =
+      turn ? co_await site.files.write(address, std::move(request), std::move(piece->bytes),
+                                       call.stop(), std::move(turn))
+           : co_await upload(site, address, std::move(request), std::move(piece));
   if (!outcome) co_return call.fail(failure_of(outcome.error()));
   const wire::WriteArgs::Ok ok{
       outcome->created ? wire::WriteOperation::kCreate : wire::WriteOperation::kUpdate,
@@ -246,6 +250,9 @@ aio::Task<> run(Site site, wire::EditTextArgs args) {
       texts.size() - old_bytes > static_cast<std::size_t>(wire::kEditBytesMax))
     co_return call.fail(
         wire::failure(wire::FailureCode::kInvalid, "\"oldBytes\" does not fit what was uploaded"));
+  const FileAddress address = address_of(args.place, site.cwd);
+  auto turn = site.files.line_up(address);
+  if (!turn) co_return call.fail(failure_of(turn.error()));
   const std::int64_t there = co_await text_now(site, args.place, args.diff_bytes_max);
   const auto more = static_cast<std::int64_t>(texts.size() - old_bytes);
   const std::int64_t after = args.replace_all ? args.diff_bytes_max : there + more;
@@ -257,7 +264,7 @@ aio::Task<> run(Site site, wire::EditTextArgs args) {
       .durable = args.durable,
       .diff_bytes_max = static_cast<std::size_t>(args.diff_bytes_max)};
   const auto outcome =
-      co_await site.files.edit(address_of(args.place, site.cwd), std::move(request), call.stop());
+      co_await site.files.edit(address, std::move(request), call.stop(), *std::move(turn));
   if (!outcome) co_return call.fail(failure_of(outcome.error()));
   const wire::EditTextArgs::Ok ok{outcome->version, outcome->target,
                                   static_cast<std::int64_t>(outcome->replacements),
