@@ -67,6 +67,7 @@ def main():
     asked.add_argument("--way", choices=WAYS, action="append")
     asked.add_argument("cases", nargs="+")
     asked = asked.parse_args()
+    world.need_root()
     world.end_on_signals()
     cases = [case for name in asked.cases for case in cases_named(name)]
     if asked.without:

@@ -108,6 +108,7 @@ def end(folder):
 
 def main(what, folder, *more):
     folder = pathlib.Path(folder)
+    world.need_root()
     if what == "hold":
         world.end_on_signals()
         return hold(folder, more[0], int(more[1]))
