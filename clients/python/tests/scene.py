@@ -3,9 +3,10 @@
 import dataclasses
 
 from sandfleet import messages
+from sandfleet.calls import Call
 from sandfleet.frames import Kind
 from sandfleet.messages import LIMITS
-from sandfleet.session import Call, Session, Settings
+from sandfleet.session import Session, Settings
 
 LIMIT_NAMES = ("requests", "streams", "replies", "replyBytes", "firstBytes", "streamBytes")
 

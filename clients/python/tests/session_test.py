@@ -8,13 +8,13 @@ from sandfleet.events import Answered, Closed, Failed, Moved, Noticed, Opened, W
 from sandfleet.frames import Kind
 from sandfleet.messages import LIMITS
 from sandfleet.session import (
-    ACKNOWLEDGE_AFTER,
     DEAD_AFTER_S,
     LASTING_STREAMS_MOST,
     OPEN_WITHIN_S,
     PING_AFTER_S,
 )
 from sandfleet.streams import CHUNK_BYTES, HELD_ALWAYS, HELD_MOST
+from sandfleet.window import ACKNOWLEDGE_AFTER
 
 
 @pytest.fixture

@@ -3,9 +3,10 @@
 from .errors import Failure, LifetimeOver, ProtocolError, Quarantined, Refused, RemoteError, SandfleetError
 from .events import Notice, Welcome
 from .files import Change, Copied, Edited, Entry, Info, Written
-from .processes import DISCARD, PIPE, Collect, Foreground, Listed, OutputState, Process, State
+from .processes import Process
 from .runs import CommandFailed, CommandTimedOut, Outcome, OutcomeUnknown, Output, RunError, RunResult
 from .sandbox import Sandbox
+from .specs import DISCARD, PIPE, Collect, Foreground, Listed, OutputState, State
 from .streams import Piece
 
 __all__ = [

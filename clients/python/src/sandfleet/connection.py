@@ -9,10 +9,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeAlias
 
+from .calls import Call
 from .errors import Failure, RemoteError
 from .events import Answered, Closed, Event, Failed, Moved, Notice, Noticed, Opened, Renewed, Welcome, Welcomed
 from .link import LOG, Link, TokenSource, backoff_s
-from .session import Call, Session, Settings
+from .session import Session, Settings
 from .streams import Piece
 
 LINE_MOST = 4_096  # Requests that wait to be asked.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .errors import Failure
-from .messages import Limits
+from .messages import Limits, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,25 @@ class Welcome:
     expires_ms: int
     features: frozenset[str]
     limits: Limits
+
+
+def welcome_of(message: Message) -> Welcome:
+    return Welcome(
+        session=message["session"],
+        resumed=message["resumed"],
+        why=message["why"],
+        instance=message["instance"],
+        uid=message["uid"],
+        epoch=message["epoch"],
+        incarnation=message["incarnation"],
+        cwd=message["cwd"],
+        workspace_root=message["workspaceRoot"],
+        ceiling=message["ceiling"],
+        lease_ms=message["leaseMs"],
+        expires_ms=message["expiresMs"],
+        features=frozenset(message["features"]),
+        limits=message["limits"],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import names
+from .asking import Asking
 from .custody import Custody
 from .errors import Failure, RemoteError
 from .names import Name
-from .processes import Asking
 
 WATCH_LINE_MOST = 64 << 10
 

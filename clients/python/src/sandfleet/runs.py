@@ -14,7 +14,9 @@ from typing import Never
 from . import names
 from .custody import Custody
 from .errors import UNKNOWN_CODES, LifetimeOver, RemoteError, SandfleetError
-from .processes import Collect, OutputState, Process, Reader, State
+from .pipes import Reader
+from .processes import Process
+from .specs import Collect, OutputState, State
 from .streams import Piece
 
 OnOutput = Callable[[Piece], "Awaitable[None] | None"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from . import names
+from .asking import Asking, Waits
 from .connection import Connection
 from .custody import PROOF_S, Custody
 from .errors import Failure, Quarantined, RemoteError
@@ -15,9 +16,10 @@ from .events import Notice, Welcome
 from .files import Files
 from .link import TokenSource
 from .names import Name
-from .processes import DISCARD, GRACE_S, PIPE, Asking, Collect, Input, Listed, Output, Process, Spec, Waits, state_of
+from .processes import Process
 from .runs import OnOutput, Run, RunResult, collected
 from .session import Settings
+from .specs import DISCARD, GRACE_S, PIPE, Collect, Input, Listed, Output, Spec, state_of
 
 DEFAULT_SOCKET = "/run/sandfleet/agentd.sock"
 FEATURES = ("files", "watch", "processes", "terminals", "archives")

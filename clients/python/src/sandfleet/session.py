@@ -3,23 +3,20 @@ that after a cut each request is asked again that may be, and each stream goes o
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from .calls import Call, Requests, Waiting
 from .errors import Failure, ProtocolError, RemoteError
-from .events import Answered, Closed, Event, Failed, Moved, Notice, Noticed, Opened, Renewed, Welcome, Welcomed
+from .events import Answered, Closed, Event, Failed, Moved, Notice, Noticed, Opened, Renewed, Welcomed, welcome_of
 from .frames import HEADER_BYTES_MAX, Frame, Kind
 from .messages import LIMITS, Message, read, to_json, write
-from .names import Name
-from .names import to_wire as name_to_wire
 from .streams import Incoming, Outgoing, Piece, Streams
+from .window import Window
 
 OPEN_WITHIN_S = 15.0  # From dialling to the server's resume.
 PING_AFTER_S = 20.0
 DEAD_AFTER_S = 45.0
-ACKNOWLEDGE_AFTER = 64  # Replies; else at the next tick.
 LASTING_STREAMS_MOST = 320  # So that what is short always finds room.
 ARGS_BYTES_MAX = HEADER_BYTES_MAX - (64 << 10)
 
@@ -33,42 +30,14 @@ class Settings:
     lease_seconds: int = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What is asked for. Streams of its own: an upload, a download, and further ones by their way, from new_stream()."""
-
-    op: str
-    args: Mapping[str, Any] = field(default_factory=dict)
-    mutating: bool = False
-    up: bool = False
-    down: bool = False
-    to_client: tuple[int, ...] = ()
-    to_server: tuple[int, ...] = ()
-    permission_mode: str | None = None
-    workspace_root: Name | None = None
-
-    @property
-    def streams(self) -> int:
-        return self.up + self.down + len(self.to_client) + len(self.to_server)
-
-
-@dataclass(slots=True)
-class _Waiting:
-    call: Call
-    seq: int | None = None  # Of a mutating one, once it was sent.
-    sent: bool = False  # In this session.
-    cancelled: bool = False
-
-
 class Session:
     """One link at a time: dial, receive and next, then cut."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._streams = Streams()
-        self._waiting: dict[int, _Waiting] = {}  # In the order in which they were asked.
-        self._unsent: dict[int, None] = {}  # Of those, on this link.
-        self._to_cancel: deque[int] = deque()
+        self._requests = Requests()
+        self._window = Window()
         self._lasting: set[int] = set()  # Streams that may outlive their request's reply for long.
         self._events: list[Event] = []
         self._last_id = 0
@@ -76,8 +45,6 @@ class Session:
         self._session: str | None = None
         self._uid: str | None = None  # A name may pass to another sandbox.
         self._limits = LIMITS
-        self._beyond: dict[int, bool] = {}
-        self._begin_numbers()
         # The link.
         self._phase = "down"  # Then dialled, welcomed, open.
         self._link = ""
@@ -98,8 +65,8 @@ class Session:
     def has_room_for(self, call: Call) -> bool:
         """Whether it can be asked now; else when something else has ended."""
         # The server may count the uploads of what it has not answered for longer.
-        streams = self._streams.size + len(self._waiting) + call.streams + 1
-        return len(self._waiting) < LIMITS.requests and streams <= LIMITS.streams
+        streams = self._streams.size + len(self._requests) + call.streams + 1
+        return len(self._requests) < LIMITS.requests and streams <= LIMITS.streams
 
     # Links.
 
@@ -141,13 +108,13 @@ class Session:
         self._session = None
         lost = Failure("UNAVAILABLE", why)
         self._begin_session(lambda mutating: Failure("OUTCOME_UNKNOWN", why) if mutating else lost, lost)
-        for number in list(self._waiting):
+        for number, _ in self._requests:
             self._fail(number, lost)
 
     def tick(self, now: float) -> None:
         if self.over:
             return
-        self._acknowledge = True
+        self._window.due = True
         if now - self._heard_at >= DEAD_AFTER_S or (not self.open and now - self._dialled_at >= OPEN_WITHIN_S):
             self._close("silent", "nothing was heard of the server")
         elif self.open and now - self._asked_at >= PING_AFTER_S:
@@ -197,16 +164,14 @@ class Session:
         self._streams.outgoing.update((stream, Outgoing(0)) for stream in call.to_server)
         self._streams.incoming.update((stream, Incoming()) for stream in call.to_client)
         self._lasting.update(call.to_server, call.to_client)
-        self._waiting[number] = _Waiting(call)
-        self._unsent[number] = None
+        self._requests.add(number, call)
         return number
 
     def cancel(self, number: int) -> None:
-        waiting = self._waiting.get(number)
+        waiting = self._requests.get(number)
         if waiting is None:
             return
-        if number not in self._unsent:
-            self._to_cancel.append(number)
+        self._requests.cancel(number)
         if waiting.seq is not None:
             waiting.cancelled = True  # Its reply tells what became of it.
             return
@@ -254,26 +219,15 @@ class Session:
         self._streams.cut()
         self._first = None
         self._resume_due = self._ping_due = self._pong_due = False
-        self._unsent = dict.fromkeys(self._waiting)
-        self._to_cancel.clear()  # A request that is not named in the resume is cancelled by that.
-        # What was said may not have arrived.
-        self._through_said = self._notices_said = 0
-        self._beyond = dict.fromkeys(self._beyond, False)
-        self._acknowledge = True
-
-    def _begin_numbers(self) -> None:
-        self._seq_last = 0
-        self._through = 0  # All up to here are answered,
-        self._beyond = {}  # and these; True: that was said.
-        self._through_said = self._notices_heard = self._notices_said = 0
-        self._acknowledge = False
+        self._requests.begin_link()
+        self._window.begin_link()
 
     def _begin_session(self, judge: Callable[[bool], Failure], lost: Failure) -> None:
         """The old one is gone, and what comes knows nothing of it. `judge` says what those become that cannot be asked again,
         by whether they mutate."""
-        self._begin_numbers()
+        self._window.begin_session()
         incoming, outgoing = self._streams.incoming, self._streams.outgoing
-        for number, waiting in list(self._waiting.items()):
+        for number, waiting in self._requests:
             waiting.sent = False
             begun = (number in incoming and not incoming[number].untouched) or (
                 number in outgoing and not outgoing[number].untouched
@@ -296,7 +250,7 @@ class Session:
     def _first_credit(self) -> dict[int, int]:
         """Of the streams of all that waits for a reply: what may be sent of each before the server says so."""
         first = {}
-        for number, waiting in self._waiting.items():
+        for number, waiting in self._requests:
             first[number] = self._first_bytes
             first.update(dict.fromkeys((*waiting.call.to_server, *waiting.call.to_client), 0))
         return first
@@ -346,8 +300,7 @@ class Session:
                 if message.stream in self._streams.outgoing:
                     self._forget_outgoing(message.stream)
             case Kind.NOTICE:
-                if message["number"] > self._notices_heard:
-                    self._notices_heard = message["number"]
+                if self._window.hear_notice(message["number"]):
                     self._events.append(Noticed(Notice(**message.fields)))
             case Kind.RENEWED:
                 self._events.append(Renewed(message["expiresMs"]))
@@ -355,7 +308,7 @@ class Session:
                 raise ProtocolError(f"a {kind.name.lower()} is not for a client")
 
     def _receive_welcome(self, message: Message) -> None:
-        welcome = _welcome_of(message)
+        welcome = welcome_of(message)
         if welcome.resumed and self._session != welcome.session:
             raise ProtocolError("it goes on with a session that is not this one")
         anew = self._session is not None and not welcome.resumed
@@ -394,7 +347,7 @@ class Session:
 
     def _receive_reply(self, reply: Message) -> None:
         number = reply.stream
-        waiting = self._waiting.get(number)
+        waiting = self._requests.get(number)
         if waiting is None:
             return  # Again, or given up.
         if reply["error"] is not None:
@@ -403,14 +356,13 @@ class Session:
             if waiting.seq is not None and reply["error"].code == "OUT_OF_SEQUENCE":
                 raise ProtocolError("it did not count a request as this side does")
         else:
-            self._unsent.pop(number, None)
-            del self._waiting[number]
+            self._requests.remove(number)
             if self._streams.outgoing.pop(number, None):
                 self._events.append(Moved(number))
             self._events.append(Answered(number, reply["ok"]))
             self._receive_download(reply)
         if waiting.seq is not None:
-            self._answered(waiting.seq)
+            self._window.answered(waiting.seq)
 
     def _receive_download(self, reply: Message) -> None:
         download = self._streams.incoming.get(reply.stream)
@@ -424,8 +376,7 @@ class Session:
         self._events.append(Moved(reply.stream))
 
     def _fail(self, number: int, why: Failure) -> None:
-        call = self._waiting.pop(number).call
-        self._unsent.pop(number, None)
+        call = self._requests.remove(number)
         for stream in (number, *call.to_server):
             if self._streams.outgoing.pop(stream, None):
                 self._events.append(Moved(stream))
@@ -433,18 +384,6 @@ class Session:
             self._streams.forget_incoming(stream)
             self._events.append(Moved(stream))
         self._events.append(Failed(number, why))
-
-    def _answered(self, seq: int) -> None:
-        self._beyond[seq] = False
-        while self._through + 1 in self._beyond:
-            self._through += 1
-            del self._beyond[self._through]
-        if self._unacknowledged() >= ACKNOWLEDGE_AFTER:
-            self._acknowledge = True
-
-    def _unacknowledged(self) -> int:
-        """Replies, had or not, that the server still keeps for all it knows."""
-        return self._seq_last - self._through_said - sum(self._beyond.values())
 
     # What goes out: answers and acknowledgements before requests, requests before data.
 
@@ -467,59 +406,42 @@ class Session:
             self._next_ack()
             or self._next_request()
             or self._next_cancel()
-            or self._streams.next(lambda stream: stream not in self._unsent)
+            or self._streams.next(lambda stream: stream not in self._requests.unsent)
         )
 
     def _resume(self) -> Frame:
-        requests = [number for number, waiting in self._waiting.items() if waiting.sent]
         receiving = [list(row if row[3] else row[:3]) for row in self._streams.state()]
-        return write(Kind.RESUME, {"link": self._link, "requests": requests, "receiving": receiving})
+        return write(Kind.RESUME, {"link": self._link, "requests": self._requests.sent, "receiving": receiving})
 
     def _next_ack(self) -> Frame | None:
-        if not self._acknowledge:
-            return None
-        self._acknowledge = False
-        header: dict[str, Any] = {}
-        if self._through > self._through_said:
-            header["through"] = self._through_said = self._through
-        also = [seq for seq, said in self._beyond.items() if not said][: LIMITS.replies]
-        if also:
-            header["also"] = also
-            self._beyond.update(dict.fromkeys(also, True))
-        if self._notices_heard > self._notices_said:
-            header["notices"] = self._notices_said = self._notices_heard
+        header = self._window.acknowledgement()
         return write(Kind.ACK, header) if header else None
 
     def _next_cancel(self) -> Frame | None:
-        return write(Kind.CANCEL, stream=self._to_cancel.popleft()) if self._to_cancel else None
+        number = self._requests.next_cancel()
+        return None if number is None else write(Kind.CANCEL, stream=number)
 
     def _next_request(self) -> Frame | None:
-        for number in self._unsent:
-            waiting = self._waiting[number]
+        for number in self._requests.unsent:
+            waiting = self._requests.get(number)
+            assert waiting is not None
             if self._fits_the_window(waiting):
-                del self._unsent[number]
+                del self._requests.unsent[number]
                 return self._request(number, waiting)
-            self._acknowledge = True  # What there is to be acknowledged makes room.
+            self._window.due = True  # What there is to be acknowledged makes room.
         return None
 
-    def _fits_the_window(self, waiting: _Waiting) -> bool:
-        if len(self._waiting) - len(self._unsent) >= self._limits.requests:
+    def _fits_the_window(self, waiting: Waiting) -> bool:
+        if self._requests.under_way >= self._limits.requests:
             return False
-        return not waiting.call.mutating or waiting.seq is not None or self._unacknowledged() < self._limits.replies
+        return not waiting.call.mutating or waiting.seq is not None or self._window.has_room(self._limits.replies)
 
-    def _request(self, number: int, waiting: _Waiting) -> Frame:
-        call = waiting.call
-        header: dict[str, Any] = {"op": call.op, "args": call.args, "permissionMode": call.permission_mode}
-        if call.workspace_root is not None:
-            header["workspaceRoot"] = name_to_wire(call.workspace_root)
+    def _request(self, number: int, waiting: Waiting) -> Frame:
+        call, header = waiting.call, waiting.call.header()
         if call.mutating:
             if waiting.seq is None:
-                self._seq_last += 1
-                waiting.seq = self._seq_last
-            header["seq"] = waiting.seq
-            if self._through > self._through_said:
-                header["kept"] = self._through_said = self._through
-        header["up"] = call.up or None
+                waiting.seq = self._window.next_number()
+            header["seq"], header["kept"] = waiting.seq, self._window.kept()
         header["down"] = self._streams.limit_of(number) if call.down else None
         further = [{"id": stream, "limit": self._streams.limit_of(stream)} for stream in call.to_client]
         further += [{"id": stream} for stream in call.to_server]
@@ -532,24 +454,5 @@ class Session:
                 _, payload, end = upload.next(self._streams.next_chunk())
         waiting.sent = True
         if waiting.cancelled:
-            self._to_cancel.append(number)
+            self._requests.cancel(number)
         return write(Kind.REQUEST, header, number, payload, end)
-
-
-def _welcome_of(message: Message) -> Welcome:
-    return Welcome(
-        session=message["session"],
-        resumed=message["resumed"],
-        why=message["why"],
-        instance=message["instance"],
-        uid=message["uid"],
-        epoch=message["epoch"],
-        incarnation=message["incarnation"],
-        cwd=message["cwd"],
-        workspace_root=message["workspaceRoot"],
-        ceiling=message["ceiling"],
-        lease_ms=message["leaseMs"],
-        expires_ms=message["expiresMs"],
-        features=frozenset(message["features"]),
-        limits=message["limits"],
-    )

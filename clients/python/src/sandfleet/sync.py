@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from . import files as _files
+from . import pipes as _pipes
 from . import processes as _processes
 from . import sandbox as _sandbox
 from .errors import Refused
@@ -133,16 +134,16 @@ class Files(_Face[_files.Files]):
             self._portal.call(watching.__aexit__(None, None, None))
 
 
-class Writer(_Face[_processes.Writer]):
-    write = _blocking(_processes.Writer.write)
+class Writer(_Face[_pipes.Writer]):
+    write = _blocking(_pipes.Writer.write)
 
     def close(self) -> None:
         self._portal.call(_later(self._inner.close))
 
 
-class Reader(_Face[_processes.Reader]):
-    __iter__ = _iterating(_processes.Reader.__aiter__)
-    read = _blocking(_processes.Reader.read)
+class Reader(_Face[_pipes.Reader]):
+    __iter__ = _iterating(_pipes.Reader.__aiter__)
+    read = _blocking(_pipes.Reader.read)
 
     def close(self) -> None:
         self._portal.call(_later(self._inner.close))
