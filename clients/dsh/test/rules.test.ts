@@ -15,7 +15,7 @@ import { narrower, narrowingOf } from '../src/owner/mode.js';
 import { Notices } from '../src/owner/notices.js';
 import { moveInto } from '../src/owner/sync.js';
 import { inSandbox, type World } from '../src/owner/world.js';
-import { RemoteFailure, failure } from '../src/session/session.js';
+import { RemoteFailure, failure } from '../src/session/failure.js';
 import { isHostRipgrep } from '../src/subprocess/ripgrep.js';
 import { environment, newHandle, objectionTo } from '../src/subprocess/spec.js';
 import { nameFromBytes } from '../src/wire/name.js';

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import type { JsonObject } from '../src/wire/fields.js';
 import { type Frame } from '../src/wire/frame.js';
 import { limits, toFrame, toMessage, type Message, type MessageOf, type Sending } from '../src/wire/message.js';
-import { Session, lastingStreamsMost, openWithinMs, type Call, type SessionEvent } from '../src/session/session.js';
+import type { Call } from '../src/session/requests.js';
+import { Session, lastingStreamsMost, openWithinMs, type SessionEvent } from '../src/session/session.js';
 import { deadAfterMs, pingAfterMs } from '../src/session/pulse.js';
 import { chunkBytes } from '../src/session/streams.js';
 

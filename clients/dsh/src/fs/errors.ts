@@ -1,5 +1,5 @@
 import { FsError, type FsErrorCode } from '@deepseek-ai/dsh-fs';
-import { RemoteFailure } from '../session/session.js';
+import { RemoteFailure } from '../session/failure.js';
 import type { FailureCode } from '../wire/message.js';
 
 /** What the thirteen codes of files do not say is one of them, too. */

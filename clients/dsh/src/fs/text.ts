@@ -1,4 +1,4 @@
-import { RemoteFailure, failure } from '../session/session.js';
+import { RemoteFailure, failure } from '../session/failure.js';
 
 const notText = (): RemoteFailure => new RemoteFailure(failure('FS_NOT_TEXT', 'it is not UTF-8 text'));
 

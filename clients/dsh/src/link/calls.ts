@@ -1,5 +1,6 @@
 import type { JsonObject } from '../wire/fields.js';
-import { RemoteFailure, failure, type Call } from '../session/session.js';
+import { RemoteFailure, failure } from '../session/failure.js';
+import type { Call } from '../session/requests.js';
 import type { Piece } from '../session/incoming.js';
 import { backoffMs } from './backoff.js';
 import type { Connection } from './connection.js';

@@ -1,32 +1,20 @@
 import type { JsonObject } from '../wire/fields.js';
 import { ProtocolError, type Frame } from '../wire/frame.js';
 import {
-  limits, toFrame, toMessage, type Ceiling, type Close, type CloseReason, type Failure, type FailureCode, type Message,
-  type MessageOf, type Notice, type Sending, type Welcome,
+  limits, toFrame, toMessage, type Close, type CloseReason, type Failure, type FailureCode, type Message, type MessageOf,
+  type Notice, type Sending, type Welcome,
 } from '../wire/message.js';
-import { nameToWire } from '../wire/name.js';
+import { RemoteFailure, failure } from './failure.js';
 import { Incoming, type Piece } from './incoming.js';
 import { Outgoing } from './outgoing.js';
 import { Pulse } from './pulse.js';
+import { Requests, headerOf, streamsOf, type Call, type Waiting } from './requests.js';
 import { Streams } from './streams.js';
+import { Window } from './window.js';
 
 export const openWithinMs = 15_000; // From dialling to the server's resume.
-const acknowledgeAfter = 64; // Replies; else at the next tick.
 export const lastingStreamsMost = 320; // So that what is short always finds room.
 const argsBytesMax = (1 << 20) - (64 << 10);
-
-/** What is asked for. Streams of its own: an upload, a download, and further ones by their way, from newStream(). */
-export interface Call {
-  op: string;
-  args: JsonObject;
-  mutating?: boolean;
-  up?: boolean;
-  down?: boolean;
-  toClient?: number[];
-  toServer?: number[];
-  permissionMode?: Ceiling | undefined;
-  workspaceRoot?: string | undefined;
-}
 
 export interface SessionSettings {
   client: string; // For the server's log.
@@ -46,33 +34,6 @@ export type SessionEvent =
   | { what: 'renewed'; expiresMs: number }
   | { what: 'closed'; close: Close }; // By the server, or by this side because of what the server did.
 
-const streamsOf = ({ up, down, toClient = [], toServer = [] }: Call): number =>
-  Number(up ?? false) + Number(down ?? false) + toClient.length + toServer.length;
-
-interface Waiting {
-  call: Call;
-  seq: number | undefined; // Of a mutating one, once it was sent.
-  sent: boolean; // In this session.
-  cancelled: boolean;
-}
-
-export const failure = (code: FailureCode, message: string): Failure => ({ code, message });
-
-/** A request that failed, with the code that the server gave or that the session found. */
-export class RemoteFailure extends Error {
-  override name = 'RemoteFailure';
-  readonly code: FailureCode;
-  readonly retryAfterMs: number | undefined;
-  readonly detail: JsonObject | undefined;
-
-  constructor({ code, message, retryAfterMs, detail }: Failure) {
-    super(message);
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
-    this.detail = detail;
-  }
-}
-
 const refused = (code: FailureCode, why: string): RemoteFailure => new RemoteFailure(failure(code, why));
 
 /**
@@ -82,9 +43,8 @@ const refused = (code: FailureCode, why: string): RemoteFailure => new RemoteFai
  */
 export class Session {
   private readonly streams = new Streams();
-  private readonly waiting = new Map<number, Waiting>(); // In the order in which they were asked.
-  private readonly unsent = new Set<number>(); // Of those, on this link.
-  private readonly toCancel = new Set<number>();
+  private readonly requests = new Requests();
+  private readonly window = new Window();
   private readonly lasting = new Set<number>(); // Streams that may outlive their request's reply for long.
   private events: SessionEvent[] = [];
   private lastId = 0;
@@ -93,13 +53,6 @@ export class Session {
   private session: string | undefined;
   private uid: string | undefined; // A name may pass to another sandbox.
   private limits = limits;
-  private seqLast = 0;
-  private through = 0; // All up to here are answered,
-  private readonly beyond = new Map<number, boolean>(); // and these; true: that was said.
-  private throughSaid = 0;
-  private noticesHeard = 0;
-  private noticesSaid = 0;
-  private acknowledge = false;
 
   // The link.
   private phase: 'down' | 'dialled' | 'welcomed' | 'open' = 'down';
@@ -124,8 +77,8 @@ export class Session {
   /** Whether it can be asked now; else when something else has ended. */
   hasRoomFor(call: Call): boolean {
     // The server may count the uploads of what it has not answered for longer.
-    const streams = this.streams.size + this.waiting.size + streamsOf(call) + 1;
-    return this.waiting.size < limits.requests && streams <= limits.streams;
+    const streams = this.streams.size + this.requests.size + streamsOf(call) + 1;
+    return this.requests.size < limits.requests && streams <= limits.streams;
   }
   get streamsOpen(): number {
     return this.streams.size;
@@ -166,12 +119,12 @@ export class Session {
   abandon(why: string): void {
     this.session = undefined;
     this.beginSession((sent) => failure(sent ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE', why), 'UNAVAILABLE', why);
-    for (const id of [...this.waiting.keys()]) this.fail(id, failure('UNAVAILABLE', why));
+    for (const [id] of this.requests.all) this.fail(id, failure('UNAVAILABLE', why));
   }
 
   tick(now: number): void {
     if (this.phase === 'down') return;
-    this.acknowledge = true;
+    this.window.due = true;
     if (this.pulse.dead(now) || (!this.open && now - this.dialledAt >= openWithinMs)) {
       return this.close('silent', 'nothing was heard of the server');
     }
@@ -226,8 +179,7 @@ export class Session {
     for (const stream of toServer) this.streams.outgoing.set(stream, new Outgoing(0));
     for (const stream of toClient) this.streams.incoming.set(stream, new Incoming());
     for (const stream of [...toServer, ...toClient]) this.lasting.add(stream);
-    this.waiting.set(id, { call, seq: undefined, sent: false, cancelled: false });
-    this.unsent.add(id);
+    this.requests.add(id, call);
     return id;
   }
 
@@ -239,9 +191,9 @@ export class Session {
   }
 
   cancel(id: number): void {
-    const waiting = this.waiting.get(id);
+    const waiting = this.requests.get(id);
     if (waiting === undefined) return;
-    if (!this.unsent.has(id)) this.toCancel.add(id);
+    this.requests.cancel(id);
     if (waiting.seq !== undefined) {
       waiting.cancelled = true; // Its reply tells what became of it.
       return;
@@ -277,13 +229,8 @@ export class Session {
     this.streams.cut();
     this.first = undefined;
     this.resumeDue = this.pingDue = this.pongDue = false;
-    this.unsent.clear(); // What was not sent yet keeps its place behind what was, or a new number would overtake an old one.
-    for (const id of this.waiting.keys()) this.unsent.add(id);
-    this.toCancel.clear(); // A request that is not named in the resume is cancelled by that.
-    // What was said may not have arrived.
-    this.throughSaid = this.noticesSaid = 0;
-    for (const seq of this.beyond.keys()) this.beyond.set(seq, false);
-    this.acknowledge = true;
+    this.requests.beginLink();
+    this.window.beginLink();
   }
 
   private close(reason: CloseReason, message: string): void {
@@ -324,9 +271,7 @@ export class Session {
         if (this.streams.receiveStop(message.stream)) this.events.push({ what: 'unwanted', stream: message.stream });
         return;
       case 'notice':
-        if (message.number <= this.noticesHeard) return;
-        this.noticesHeard = message.number;
-        this.events.push({ what: 'noticed', notice: message });
+        if (this.window.hearNotice(message.number)) this.events.push({ what: 'noticed', notice: message });
         return;
       case 'renewed':
         this.events.push({ what: 'renewed', expiresMs: message.expiresMs });
@@ -359,9 +304,8 @@ export class Session {
 
   // The old session is gone, and what comes knows nothing of it. `judge` says what those become that cannot be asked again.
   private beginSession(judge: (mutating: boolean) => Failure, code: FailureCode, why: string): void {
-    this.seqLast = this.through = this.throughSaid = this.noticesHeard = this.noticesSaid = 0;
-    this.beyond.clear();
-    for (const [id, waiting] of [...this.waiting]) {
+    this.window.beginSession();
+    for (const [id, waiting] of this.requests.all) {
       waiting.sent = false;
       const begun = this.streams.incoming.get(id)?.untouched === false || this.streams.outgoing.get(id)?.untouched === false;
       if (waiting.seq !== undefined || begun) this.fail(id, judge(waiting.seq !== undefined));
@@ -389,7 +333,7 @@ export class Session {
   /** Of the streams of all that waits for a reply: what may be sent of each before the server says so. */
   private firstCredit(): Map<number, number> {
     const first = new Map<number, number>();
-    for (const [id, { call }] of this.waiting) {
+    for (const [id, { call }] of this.requests.all) {
       first.set(id, this.firstBytes);
       for (const stream of [...(call.toServer ?? []), ...(call.toClient ?? [])]) first.set(stream, 0);
     }
@@ -422,14 +366,13 @@ export class Session {
   }
 
   private receiveReply({ stream: id, ok, error, payload, end }: MessageOf<'reply'>): void {
-    const waiting = this.waiting.get(id);
+    const waiting = this.requests.get(id);
     if (waiting === undefined) return; // Again, or given up.
     if (error !== undefined) {
       this.fail(id, error);
       if (waiting.seq !== undefined && error.code === 'OUT_OF_SEQUENCE') throw new ProtocolError('it lost count of requests');
     } else {
-      this.unsent.delete(id);
-      this.waiting.delete(id);
+      this.requests.remove(id);
       this.streams.outgoing.delete(id);
       this.events.push({ what: 'answered', id, ok: ok ?? {} });
       const download = this.streams.incoming.get(id);
@@ -441,29 +384,15 @@ export class Session {
         this.events.push({ what: 'arrived', stream: id });
       }
     }
-    if (waiting.seq !== undefined) this.answered(waiting.seq);
+    if (waiting.seq !== undefined) this.window.answered(waiting.seq);
   }
 
   private fail(id: number, why: Failure): void {
-    const { toClient = [], toServer = [] } = this.waiting.get(id)!.call;
+    const { toClient = [], toServer = [] } = this.requests.get(id)!.call;
     for (const stream of [id, ...toServer]) this.streams.outgoing.delete(stream);
     for (const stream of [id, ...toClient]) this.streams.forgetIncoming(stream);
-    this.unsent.delete(id);
-    this.waiting.delete(id);
+    this.requests.remove(id);
     this.events.push({ what: 'failed', id, failure: why });
-  }
-
-  private answered(seq: number): void {
-    this.beyond.set(seq, false);
-    while (this.beyond.delete(this.through + 1)) this.through++;
-    if (this.unacknowledged >= acknowledgeAfter) this.acknowledge = true;
-  }
-
-  /** Replies, had or not, that the server still keeps for all it knows. */
-  private get unacknowledged(): number {
-    let said = 0;
-    for (const one of this.beyond.values()) said += Number(one);
-    return this.seqLast - this.throughSaid - said;
   }
 
   // Answers and acknowledgements go before requests, requests before data.
@@ -486,62 +415,45 @@ export class Session {
       this.pingDue = false;
       return { type: 'ping' };
     }
-    return this.nextAck() ?? this.nextRequest() ?? this.nextCancel() ?? this.streams.next((id) => !this.unsent.has(id));
+    return this.nextAck() ?? this.nextRequest() ?? this.nextCancel() ?? this.streams.next((id) => this.requests.wasSent(id));
   }
 
   private resume(): Sending {
-    const requests = [...this.waiting].filter(([, waiting]) => waiting.sent).map(([id]) => id);
-    return { type: 'resume', header: { link: this.link, requests, receiving: this.streams.state() } };
+    return { type: 'resume', header: { link: this.link, requests: this.requests.sent, receiving: this.streams.state() } };
   }
 
   private nextAck(): Sending | undefined {
-    if (!this.acknowledge) return undefined;
-    this.acknowledge = false;
-    const header: JsonObject = {};
-    if (this.through > this.throughSaid) header.through = this.throughSaid = this.through;
-    const also = [...this.beyond].filter(([, said]) => !said).map(([seq]) => seq).slice(0, limits.replies);
-    for (const seq of also) this.beyond.set(seq, true);
-    if (also.length > 0) header.also = also;
-    if (this.noticesHeard > this.noticesSaid) header.notices = this.noticesSaid = this.noticesHeard;
-    return Object.keys(header).length > 0 ? { type: 'ack', header } : undefined;
+    const header = this.window.acknowledgement();
+    return header && { type: 'ack', header };
   }
 
   private nextCancel(): Sending | undefined {
-    for (const id of this.toCancel) {
-      this.toCancel.delete(id);
-      return { type: 'cancel', stream: id };
-    }
-    return undefined;
+    const stream = this.requests.nextCancel();
+    return stream === undefined ? undefined : { type: 'cancel', stream };
   }
 
   private nextRequest(): Sending | undefined {
-    for (const id of this.unsent) {
-      const waiting = this.waiting.get(id)!;
-      if (!this.fitsTheWindow(waiting)) {
-        this.acknowledge = true; // What there is to be acknowledged makes room.
-        continue;
-      }
-      this.unsent.delete(id);
-      return this.toRequest(id, waiting);
-    }
-    return undefined;
+    const first = this.requests.takeFirst((waiting) => {
+      const fits = this.fitsTheWindow(waiting);
+      if (!fits) this.window.due = true; // What there is to be acknowledged makes room.
+      return fits;
+    });
+    return first && this.toRequest(...first);
   }
 
   private fitsTheWindow({ call, seq }: Waiting): boolean {
-    if (this.waiting.size - this.unsent.size >= this.limits.requests) return false;
-    return !call.mutating || seq !== undefined || this.unacknowledged < this.limits.replies;
+    if (this.requests.underWay >= this.limits.requests) return false;
+    return !call.mutating || seq !== undefined || this.window.hasRoom(this.limits.replies);
   }
 
   private toRequest(id: number, waiting: Waiting): Sending {
     const { call } = waiting;
-    const { op, args, permissionMode, workspaceRoot } = call;
-    const header: JsonObject = { op, args, permissionMode };
-    if (workspaceRoot !== undefined) header.workspaceRoot = nameToWire(workspaceRoot);
+    const header = headerOf(call);
     if (call.mutating) {
-      header.seq = waiting.seq ??= ++this.seqLast;
-      if (this.through > this.throughSaid) header.kept = this.throughSaid = this.through;
+      header.seq = waiting.seq ??= this.window.nextNumber();
+      const kept = this.window.kept();
+      if (kept !== undefined) header.kept = kept;
     }
-    if (call.up) header.up = true;
     if (call.down) header.down = this.streams.limitOf(id);
     const further = [
       ...(call.toClient ?? []).map((stream) => ({ id: stream, limit: this.streams.limitOf(stream) })),
@@ -558,7 +470,7 @@ export class Session {
       }
     }
     waiting.sent = true;
-    if (waiting.cancelled) this.toCancel.add(id);
+    if (waiting.cancelled) this.requests.cancel(id);
     return sending;
   }
 }

@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import type { Connection } from '../link/connection.js';
-import { RemoteFailure } from '../session/session.js';
+import { RemoteFailure } from '../session/failure.js';
 import type { Mirror } from './mirror.js';
 
 // The ends of a process's streams on this side, as Node has them. A reader that is behind holds the

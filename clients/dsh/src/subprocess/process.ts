@@ -5,7 +5,7 @@ import type {
 import type { JsonObject } from '../wire/fields.js';
 import { nameFromWire, nameToWire } from '../wire/name.js';
 import type { FailureCode } from '../wire/message.js';
-import { RemoteFailure } from '../session/session.js';
+import { RemoteFailure } from '../session/failure.js';
 import type { Calls } from '../link/calls.js';
 import type { Narrowing } from '../owner/mode.js';
 import { Mirror } from './mirror.js';

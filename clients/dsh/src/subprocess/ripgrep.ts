@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { createHash } from 'node:crypto';
 import type { Calls } from '../link/calls.js';
-import { RemoteFailure } from '../session/session.js';
+import { RemoteFailure } from '../session/failure.js';
 
 // dsh's search tools name ripgrep by the path that it has on the host. In the sandbox that is the
 // sandbox's own `rg`, and where it has none, a copy of the host's.

@@ -5,7 +5,7 @@ import type {
 import type { JsonObject } from '../wire/fields.js';
 import { nameToWire } from '../wire/name.js';
 import type { Calls } from '../link/calls.js';
-import { RemoteFailure } from '../session/session.js';
+import { RemoteFailure } from '../session/failure.js';
 import { readablePipe, writablePipe } from './pipes.js';
 import { isGone, spawnError, type Prepared } from './process.js';
 import { environment, newHandle, wholeMs } from './spec.js';
