@@ -6,6 +6,7 @@ import os
 import pathlib
 import secrets
 import shutil
+import socket
 
 
 class Ground:
@@ -49,6 +50,11 @@ class Ground:
 
     def fifo(self, path):
         os.mkfifo(self.at(path), 0o644)
+        return self.own(path)
+
+    def listening_socket(self, path):
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
+            listener.bind(str(self.at(path)))
         return self.own(path)
 
     def mode(self, path):

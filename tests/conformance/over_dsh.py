@@ -145,6 +145,10 @@ class DshSeam(Seam):
 
     # Processes.
 
+    def run_confined(self, argv, policy):
+        outcome, shown = self.run(*self.bridge.call("confine", argv=argv, policy=_policy(policy)))
+        return outcome.exit_code, shown
+
     def resolve_executable(self, command, env=None):
         return self.bridge.call("resolveExecutable", command=command, env=env or {})
 

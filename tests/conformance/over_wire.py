@@ -156,6 +156,15 @@ class WireSeam(Seam):
 
     # Processes.
 
+    def run_confined(self, argv, policy):
+        args = {"handle": secrets.token_hex(16), "argv": argv, "cwd": to_wire(self.folder), "graceMs": 5_000, "stdin": "ignore",
+                "stdout": {"collect": {"maxBytes": 1 << 20}}, "stderr": "discard"}
+        self.session.call("process.spawn", args, mutating=True, **_narrowing(policy))
+        state = self.session.call("process.wait", {"handle": args["handle"], "until": "settled"})["state"]
+        number = self.session.ask("process.read", {"handle": args["handle"], "output": "stdout", "from": 0}, down=True)
+        self.session.reply_to(number)
+        return state.get("exitCode"), self.session.body_of(number).decode()
+
     def resolve_executable(self, command, env=None):
         ok = self.session.call("process.resolveExecutable", {"command": command, "env": list((env or {}).items())})
         return from_wire(ok["path"])

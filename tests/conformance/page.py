@@ -36,16 +36,16 @@ def cases():
 
 
 def covered_elsewhere(repo):
-    """{tag: files whose tests say that they cover it}."""
+    """{tag: folders with tests that say that they cover it}."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*_test.cc", "*.test.ts", "*_test.py", "tests/*.py"],
                             cwd=repo, capture_output=True, text=True, check=True)
-    files = {}
+    folders = {}
     for path in listed.stdout.split():
         text = (repo / path).read_text() if (repo / path).exists() else ""
         for found in COVERS.finditer(text):
             for tag in TAG.findall(found[1] or found[2]):
-                files.setdefault(tag, set()).add(path)
-    return files
+                folders.setdefault(tag, set()).add(path.rpartition("/")[0])
+    return folders
 
 
 def reasons(shown):
@@ -70,7 +70,7 @@ def page(repo):
             ways = ["–" if way in not_through else "yes" for way in WAYS]
             lines.append(f"| `{module}.{name}` | {' | '.join(ways)} |")
         lines += reasons(shown)
-        if files := elsewhere.get(tag):
-            lines += ["", f"Also: {', '.join(f'`{file}`' for file in sorted(files))}"]
+        if folders := elsewhere.get(tag):
+            lines += ["", f"Also in {', '.join(f'`{folder}`' for folder in sorted(folders))}"]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"

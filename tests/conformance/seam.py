@@ -248,6 +248,10 @@ class Seam:
         it is refused before anything is started."""
         raise NotImplementedError
 
+    def run_confined(self, argv, policy):
+        """(exit code, stdout) of a command that is held to a mode. Raises Failure where it cannot be."""
+        raise NotImplementedError
+
     def resolve_executable(self, command, env=None):
         raise NotImplementedError
 

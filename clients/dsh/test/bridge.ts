@@ -68,12 +68,13 @@ function fileCalls({ fs }: Context): { [name: string]: Call } {
   };
 }
 
-function processCalls({ subprocess, e2b }: Context): { [name: string]: Call } {
+function processCalls({ subprocess, e2b, sandbox }: Context): { [name: string]: Call } {
   const processes = new Opened<ReturnType<typeof subprocess.spawn>>();
   // A variable that is to be removed travels as null.
   const environment = (env: Args): NodeJS.ProcessEnv => Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? undefined]));
   return {
     privateFolder: () => (e2b as unknown as { world: { privateFolder(): Promise<string> } }).world.privateFolder(),
+    confine: ({ argv, policy }) => (sandbox as unknown as { confine(argv: string[], policy: Args): { argv: string[] } }).confine(argv, policy).argv,
     endProcesses: () => (subprocess as unknown as { dispose(): Promise<void> }).dispose(),
     resolveExecutable: ({ command, env }, signal) => subprocess.resolveExecutable(command, env, signal),
     spawn: (spec, signal) => 

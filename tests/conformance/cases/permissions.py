@@ -4,7 +4,7 @@ import secrets
 
 from harness import Closed
 
-from seam import Policy, fails, fails_without, not_through
+from seam import Failure, Policy, fails, fails_without, not_through
 
 
 def test_to_read_only_nothing_changes_and_all_is_read(seam):  # 2.6
@@ -119,6 +119,31 @@ def test_a_request_with_a_mode_that_is_none_ends_its_link_and_changes_nothing(se
         assert closed.reason == "protocol" and "permissionMode" in closed.message, closed
     assert seam.ground.names(seam.folder) == []
     seam.ground.remove(mine.folder)
+
+
+@not_through("executor", "agentd", why="A root of the host is put in the sandbox's words by the client.")
+def test_a_root_that_the_sandbox_does_not_have_leaves_the_sandboxs_own(seam):  # 2.6 E
+    policy = Policy("workspace-write", "/a/workspace/of/the/host")
+    seam.write(seam.at("file"), "x", policy=policy)
+    assert seam.ground.text(seam.path("file")) == "x"
+    for elsewhere in ("/var/lib/outside", "/a/workspace/of/the/host/file"):
+        with fails("FS_SANDBOX_DENIED"):
+            seam.write(seam.resolve(elsewhere), "x", policy=policy)
+
+
+def test_a_confined_command_changes_nothing_that_its_mode_forbids_or_is_refused(seam):  # 2.6
+    seam.ground.folder(seam.path("inside"))
+    script = "echo x > inside/file; echo x > outside; cat readable; exit 7"
+    for mode, written in (("read-only", []), ("workspace-write", ["file"])):
+        seam.ground.write(seam.path("readable"), b"read")
+        try:
+            told = seam.run_confined(["sh", "-c", script], Policy(mode, seam.path("inside")))
+        except Failure as failure:  # A kernel that cannot hold it to the mode.
+            assert failure.code == "CONFINEMENT_UNAVAILABLE", failure
+        else:
+            assert told == (7, "read"), (mode, told)
+            assert seam.ground.names(seam.path("inside")) == written, mode
+        assert seam.ground.names(seam.folder) == ["inside", "readable"], mode
 
 
 @not_through("dsh", why="Its surface has no other operations that change files.")

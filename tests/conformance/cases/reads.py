@@ -15,7 +15,8 @@ def test_a_file_that_is_absent_is_not_found(seam):  # R1
 
 def test_what_is_no_regular_file_is_refused_and_nobody_waits_for_a_pipe(seam):  # R1
     seam.ground.fifo(seam.path("pipe"))
-    for path in (seam.folder, seam.path("pipe"), "/dev/null", "/dev/zero"):
+    seam.ground.listening_socket(seam.path("s"))
+    for path in (seam.folder, seam.path("pipe"), seam.path("s"), "/dev/null", "/dev/zero"):
         for read in (seam.read_text, seam.read_bytes):
             with fails("FS_NOT_REGULAR_FILE"):
                 read(seam.resolve(path))

@@ -40,6 +40,16 @@ def test_arguments_and_names_that_cannot_be_are_refused(seam):  # P1 4.3
             seam.spawn(argv, env=env)
 
 
+@not_through("executor", "agentd", why="Over the wire a session that ends takes nothing more; there is no state between.")
+def test_while_a_harness_ends_nothing_is_started(seam):  # P1 W5
+    mine = seam.another()
+    mine.end_processes()
+    with fails(None):
+        mine.spawn(["true"], cwd=seam.folder)
+    mine.close()
+    seam.ground.remove(mine.folder)
+
+
 def test_a_command_that_cannot_be_started_says_so_when_it_is_waited_for(seam):  # P2 E
     seam.ground.write(seam.path("not-executable"))
     seam.ground.write(seam.path("no-interpreter"), b"#!/no/such/interpreter\n", mode=0o755)
