@@ -2,19 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "agentd/way/way.h"
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
 #include "libs/aio/websocket.h"
 #include "libs/base/clock.h"
+#include "libs/wire/known_time.h"
 #include "libs/wire/session/endpoint.h"
-#include "libs/wire/session/session_host.h"
+#include "libs/wire/web/web_links.h"
 
 namespace agentd::testing {
 
@@ -32,17 +34,17 @@ class Executor {
  public:
   Executor(aio::Executor executor, wire::Identity identity)
       : identity(std::move(identity)),
-        said_(executor),
-        host(wire::HostSettings{.instance = "instance-1",
+        host(executor,
+             wire::HostSettings{.instance = "instance-1",
                                 .attach_key = key(),
                                 .cwd = "/work",
                                 .workspace_root = "/work",
                                 .features = {"files"}},
-             this->identity, clock.now()),
+             this->identity, clock, time_, [this](const wire::HostEvent& event) { handle(event); }),
         server_(executor, [this](auto exchange) { return serve(std::move(exchange)); }),
         tasks_(executor) {
     port = *server_.listen("127.0.0.1", 0);
-    tasks_.spawn(tend());
+    tasks_.spawn(host.tend());
   }
 
   std::string key() const {
@@ -67,26 +69,20 @@ class Executor {
   }
 
   void cut() {  // All links, without a word.
-    for (const auto& [id, socket] : sockets_) socket->reset();
+    for (const auto& socket : sockets_) socket->reset();
   }
   void resumed(const wire::Identity& as) {
     identity = as;
-    host.resumed(identity, now());
-    settle();
+    host.resumed({identity});
   }
-  void quiesce() {
-    host.quiesce(now());
-    settle();
-  }
-  wire::Now now() const { return {clock.now(), clock.wall()}; }
+  void quiesce() { host.quiesce(); }
   std::size_t links() const { return sockets_.size(); }
 
   base::SystemClock clock;
   wire::Identity identity;
   int port = 0;
   std::int64_t added = 0;
-  int dialled = 0;      // Links in all.
-  bool stalls = false;  // It takes nothing in.
+  int dialled = 0;  // Links in all.
 
  private:
   struct Sent {
@@ -100,65 +96,33 @@ class Executor {
         std::move(exchange),
         {.subprotocol = wire::kSessionSubprotocol, .message_bytes_max = wire::kFrameBytesMax});
     if (!socket) co_return;
-    const auto id = host.link_up(now());
-    if (!id) co_return;
     ++dialled;
-    sockets_[*id] = *socket;
-    co_await aio::race(read(*id, *socket), write(*id, *socket));
-    sockets_.erase(*id);
-    host.link_down(*id);
-    settle();
-  }
-  aio::Task<> read(wire::LinkId id, std::shared_ptr<aio::WebSocket> socket) {
-    for (;;) {
-      while (stalls) co_await said_.wait();
-      const auto bytes = co_await socket->read();
-      if (!bytes) co_return;
-      auto frame = wire::decode(*bytes);
-      if (frame && *frame) host.receive(id, **std::move(frame), now());
-      settle();
-    }
-  }
-  aio::Task<> write(wire::LinkId id, std::shared_ptr<aio::WebSocket> socket) {
-    for (;;) {
-      while (const auto frame = host.next(id))
-        if (!co_await socket->write(wire::encode(*frame))) co_return;
-      if (host.over(id)) co_return;
-      co_await said_.wait();
-    }
-  }
-  aio::Task<> tend() {
-    for (;;) {
-      co_await aio::sleep_for(base::Milliseconds(100));
-      host.tick(now());
-      settle();
-    }
-  }
-  void settle() {
-    for (const wire::HostEvent& event : host.take_events()) handle(event);
-    for (Sent& one : sending_) send(one);
-    std::erase_if(sending_, [](const Sent& one) { return one.at == one.bytes; });
-    said_.notify_all();
+    sockets_.insert(*socket);
+    co_await host.carry(*socket);
+    sockets_.erase(*socket);
   }
   void handle(const wire::HostEvent& event) {
-    wire::ServedSession* session = host.find(event.session);
-    const auto* what = std::get_if<wire::SessionEvent>(&event.what);
-    const auto* asked = what ? std::get_if<wire::Asked>(what) : nullptr;
-    if (!session || !asked) return;
-    const wire::Request& request = asked->request;
+    if (const auto* what = std::get_if<wire::SessionEvent>(&event.what))
+      if (const auto* asked = std::get_if<wire::Asked>(what)) answer(event.session, asked->request);
+    for (Sent& one : sending_) send(one);
+    std::erase_if(sending_, [](const Sent& one) { return one.at == one.bytes; });
+  }
+  void answer(const std::string& name, const wire::Request& request) {
+    wire::ServedSession* session = host.session(name);
+    if (!session) return;
     if (request.op == "add") {
       added += base::integer_at(request.args, "count").value_or(0);
       session->reply(request.id, {{"added", added}});
     } else if (request.op == "pattern") {
       session->reply(request.id, base::Json::object());
       sending_.push_back(
-          {event.session, request.id, 0, base::integer_at(request.args, "bytes").value_or(0)});
+          {name, request.id, 0, base::integer_at(request.args, "bytes").value_or(0)});
     } else {
       session->reply(request.id, request.args);
     }
   }
   void send(Sent& one) {
-    wire::ServedSession* session = host.find(one.session);
+    wire::ServedSession* session = host.session(one.session);
     if (!session || !session->wants(one.stream)) {
       one.at = one.bytes;
       return;
@@ -173,13 +137,13 @@ class Executor {
     session->end(one.stream);
   }
 
-  aio::Condition said_;
+  wire::KnownTime time_;
 
  public:
-  wire::SessionHost host;
+  wire::WebLinks host;
 
  private:
-  std::map<wire::LinkId, std::shared_ptr<aio::WebSocket>> sockets_;
+  std::set<std::shared_ptr<aio::WebSocket>> sockets_;
   std::vector<Sent> sending_;
   aio::HttpServer server_;
   aio::TaskGroup tasks_;

@@ -11,6 +11,7 @@
 #include "libs/aio/task.h"
 #include "libs/base/clock.h"
 #include "libs/wire/admin.h"
+#include "libs/wire/known_time.h"
 
 namespace executor {
 
@@ -42,7 +43,7 @@ class Admin {
   // Takes from the first `resumed` what it would have to wait for; run beside the server.
   aio::Task<> settle_marker(aio::Background& background);
   const wire::Health& health() const { return health_; }
-  KnownTime& time() { return time_; }
+  wire::KnownTime& time() { return time_; }
   void tell(PauseListener& listener) { listener_ = &listener; }
 
  private:
@@ -66,7 +67,7 @@ class Admin {
   wire::Health health_;
   PauseGuard guard_;
   PauseListener* listener_ = nullptr;
-  KnownTime time_;
+  wire::KnownTime time_;
 };
 
 }  // namespace executor

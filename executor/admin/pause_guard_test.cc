@@ -35,16 +35,5 @@ TEST(PauseGuard, AnotherQuiesceBeginsAnew) {
   EXPECT_FALSE(guard.quiesced());
 }
 
-TEST(KnownTime, IsTheLatestThatWasHeardOf) {
-  KnownTime known;
-  const base::WallTime early(seconds(10)), late(seconds(20));
-  EXPECT_EQ(known.now(early), early);
-  known.learn(late);
-  EXPECT_EQ(known.now(early), late);
-  known.learn(early);
-  EXPECT_EQ(known.now(early), late);
-  EXPECT_EQ(known.now(late + seconds(1)), late + seconds(1));
-}
-
 }  // namespace
 }  // namespace executor

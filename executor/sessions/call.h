@@ -5,9 +5,9 @@
 #include <stop_token>
 #include <string>
 
-#include "executor/sessions/links.h"
 #include "libs/aio/loop.h"
 #include "libs/wire/frames/message.h"
+#include "libs/wire/web/web_links.h"
 
 namespace executor {
 
@@ -22,7 +22,8 @@ struct Progress {
 // nowhere.
 class Call {
  public:
-  Call(Links& links, std::string session, wire::Request request, std::shared_ptr<Progress> progress)
+  Call(wire::WebLinks& links, std::string session, wire::Request request,
+       std::shared_ptr<Progress> progress)
       : links_(links),
         session_(std::move(session)),
         request_(std::move(request)),
@@ -59,7 +60,7 @@ class Call {
   std::optional<wire::Piece> take_ready();
 
  private:
-  Links& links_;
+  wire::WebLinks& links_;
   std::string session_;
   wire::Request request_;
   std::shared_ptr<Progress> progress_;

@@ -1,11 +1,10 @@
-#include "executor/sessions/links.h"
-
 #include <gtest/gtest.h>
 
 #include "executor/sessions/testing/client.h"
 #include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
 #include "libs/wire/session/endpoint.h"
+#include "libs/wire/web/web_links.h"
 
 namespace executor {
 namespace {
@@ -42,8 +41,8 @@ struct Site {
 
   aio::Loop loop;
   base::SystemClock clock;
-  KnownTime time;
-  Links links;
+  wire::KnownTime time;
+  wire::WebLinks links;
   aio::HttpServer server;
   int port = 0;
   int ended = 0;

@@ -8,10 +8,10 @@
 
 #include "executor/confine/permission.h"
 #include "executor/sessions/call.h"
-#include "executor/sessions/links.h"
 #include "executor/sessions/process_streams.h"
 #include "executor/subprocess/subprocesses.h"
 #include "libs/aio/task.h"
+#include "libs/wire/web/web_links.h"
 
 namespace executor {
 
@@ -23,7 +23,7 @@ class ProcessService {
   static constexpr std::size_t kHeldBytesMax = 64u << 20;
 
   // `cwd`: of calls that name none.
-  ProcessService(Subprocesses& processes, Links& links, const aio::Executor& executor,
+  ProcessService(Subprocesses& processes, wire::WebLinks& links, const aio::Executor& executor,
                  std::string cwd)
       : processes_(processes), cwd_(std::move(cwd)), streams_(executor, links) {}
 

@@ -457,7 +457,7 @@ aio::Task<> end_with_the_lease(Site& site) {
   co_await link.wait();
   for (int look = 0; look < 3; ++look) {
     site.clock.advance(base::Seconds(2));
-    co_await aio::sleep_for(Links::kTick);
+    co_await aio::sleep_for(wire::WebLinks::kTick);
   }
   EXPECT_EQ(site.left(), 4u);
   site.sessions.resumed({testing::identity()});

@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "executor/sessions/links.h"
 #include "executor/subprocess/subprocess.h"
 #include "libs/aio/loop.h"
 #include "libs/wire/frames/process_operations.h"
+#include "libs/wire/web/web_links.h"
 
 namespace executor {
 
@@ -24,7 +24,7 @@ class ProcessStreams {
  public:
   using Key = std::pair<std::string, std::uint32_t>;  // A session and its stream.
 
-  ProcessStreams(aio::Executor executor, Links& links)
+  ProcessStreams(aio::Executor executor, wire::WebLinks& links)
       : executor_(executor), links_(links), tasks_(executor) {}
 
   // Of a process that has just begun, all that it writes: offset 0 of the stream is its first byte,
@@ -60,7 +60,7 @@ class ProcessStreams {
                           std::shared_ptr<ProcessInput> input);
 
   aio::Executor executor_;
-  Links& links_;
+  wire::WebLinks& links_;
   std::map<Key, std::shared_ptr<Tap>> taps_;
   aio::TaskGroup tasks_;
 };

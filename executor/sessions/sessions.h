@@ -10,13 +10,13 @@
 #include "executor/sessions/archive_service.h"
 #include "executor/sessions/call.h"
 #include "executor/sessions/file_service.h"
-#include "executor/sessions/links.h"
 #include "executor/sessions/process_service.h"
 #include "executor/sessions/search_service.h"
 #include "executor/sessions/terminal_service.h"
 #include "executor/subprocess/subprocesses.h"
 #include "libs/aio/background.h"
 #include "libs/aio/loop.h"
+#include "libs/wire/web/web_links.h"
 
 namespace executor {
 
@@ -24,7 +24,7 @@ struct SessionsSite {
   aio::Executor executor;
   aio::Background& background;
   const base::Clock& clock;
-  KnownTime& time;
+  wire::KnownTime& time;
   std::shared_ptr<Stagings> stagings;
   SubprocessSite processes;
   std::string instance, attach_key;
@@ -33,7 +33,7 @@ struct SessionsSite {
 };
 
 // What harnesses do inside this sandbox, over docs/protocol.md.
-//   Links -> an event of a session -> a coroutine for each request, by the service for its
+//   WebLinks -> an event of a session -> a coroutine for each request, by the service for its
 //   operation
 class Sessions final : public PauseListener {
  public:
@@ -69,7 +69,7 @@ class Sessions final : public PauseListener {
   SearchService search_service_;
   std::map<Key, std::shared_ptr<Progress>> at_work_;
   wire::Identity identity_;
-  Links links_;
+  wire::WebLinks links_;
   Subprocesses processes_;
   ProcessService process_service_;
   TerminalService terminal_service_;

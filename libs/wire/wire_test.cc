@@ -4,6 +4,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/wire/admin.h"
+#include "libs/wire/known_time.h"
 #include "libs/wire/proof.h"
 #include "libs/wire/token.h"
 
@@ -189,6 +190,17 @@ TEST(AdminMessages, NameTheFieldThatIsWrong) {
   for (const auto& test : cases)
     EXPECT_NE(test.got.find(test.wanted), std::string::npos)
         << "wanted " << test.wanted << ", got: " << test.got;
+}
+
+TEST(KnownTime, IsTheLatestThatWasHeardOf) {
+  KnownTime known;
+  const base::WallTime early(base::Seconds(10)), late(base::Seconds(20));
+  EXPECT_EQ(known.now(early), early);
+  known.learn(late);
+  EXPECT_EQ(known.now(early), late);
+  known.learn(early);
+  EXPECT_EQ(known.now(early), late);
+  EXPECT_EQ(known.now(late + base::Seconds(1)), late + base::Seconds(1));
 }
 
 }  // namespace

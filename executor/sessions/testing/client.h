@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "executor/sessions/links.h"
 #include "libs/aio/loop.h"
 #include "libs/aio/testing/talk.h"
 #include "libs/aio/websocket.h"
@@ -19,6 +18,7 @@
 #include "libs/wire/proof.h"
 #include "libs/wire/session/client_session.h"
 #include "libs/wire/session/endpoint.h"
+#include "libs/wire/web/web_links.h"
 
 namespace executor::testing {
 

@@ -75,7 +75,7 @@ struct Site {
   base::TemporaryCgroup cgroup;
   aio::Loop loop;
   MovedClock clock;
-  KnownTime time;
+  wire::KnownTime time;
   aio::Background background;
   std::unique_ptr<Containments> containments;
   Sessions sessions;

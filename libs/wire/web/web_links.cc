@@ -1,42 +1,46 @@
-#include "executor/sessions/links.h"
+#include "libs/wire/web/web_links.h"
 
 #include <utility>
 
 #include "libs/base/log.h"
 #include "libs/wire/session/endpoint.h"
 
-namespace executor {
+namespace wire {
 
-Links::Links(aio::Executor executor, wire::HostSettings settings, const wire::Identity& identity,
-             const base::Clock& clock, KnownTime& time, Serve serve)
+WebLinks::WebLinks(aio::Executor executor, HostSettings settings, const Identity& identity,
+                   const base::Clock& clock, KnownTime& time, Serve serve)
     : host_(std::move(settings), identity, clock.now()),
       clock_(clock),
       time_(time),
       serve_(std::move(serve)),
       said_(std::move(executor)) {}
 
-aio::Task<> Links::serve(std::shared_ptr<aio::HttpExchange> exchange) {
-  aio::WebSocketOptions options{.subprotocol = wire::kSessionSubprotocol,
-                                .message_bytes_max = wire::kFrameBytesMax};
+aio::Task<> WebLinks::serve(std::shared_ptr<aio::HttpExchange> exchange) {
+  aio::WebSocketOptions options{.subprotocol = kSessionSubprotocol,
+                                .message_bytes_max = kFrameBytesMax};
   const std::string peer = exchange->peer();
   auto socket = co_await aio::WebSocket::accept(std::move(exchange), std::move(options));
   if (!socket) {
     base::log::debug("no session link", {{"peer", peer}, {"error", socket.error()}});
     co_return;
   }
+  co_await carry(*std::move(socket));
+}
+
+aio::Task<> WebLinks::carry(std::shared_ptr<aio::WebSocket> socket) {
   const auto id = host_.link_up(now());
   if (!id) co_return;  // All places are taken by those who have proven themselves.
-  const Link link{*id, *socket};
+  const Link link{*id, std::move(socket)};
   co_await aio::race(read(link), write(link));
   host_.link_down(*id);
   settle();
 }
 
-aio::Task<> Links::read(Link link) {
+aio::Task<> WebLinks::read(Link link) {
   for (;;) {
     const auto bytes = co_await link.socket->read();
     if (!bytes) co_return;
-    auto frame = wire::decode(*bytes);
+    auto frame = decode(*bytes);
     if (!frame) {
       host_.refuse(link.id, frame.error().message);
     } else if (*frame) {
@@ -49,16 +53,16 @@ aio::Task<> Links::read(Link link) {
   }
 }
 
-aio::Task<> Links::write(Link link) {
+aio::Task<> WebLinks::write(Link link) {
   for (;;) {
     while (const auto frame = host_.next(link.id))
-      if (!co_await link.socket->write(wire::encode(*frame))) co_return;
+      if (!co_await link.socket->write(encode(*frame))) co_return;
     if (host_.over(link.id)) co_return;
     co_await said_.wait();
   }
 }
 
-aio::Task<> Links::tend() {
+aio::Task<> WebLinks::tend() {
   for (;;) {
     co_await aio::sleep_for(kTick);
     host_.tick(now());
@@ -66,32 +70,32 @@ aio::Task<> Links::tend() {
   }
 }
 
-void Links::settle() {
+void WebLinks::settle() {
   time_.learn(host_.newest_birth());
-  for (wire::HostEvent& event : host_.take_events()) serve_(std::move(event));
+  for (HostEvent& event : host_.take_events()) serve_(std::move(event));
   wake();
 }
 
-void Links::wake() { said_.notify_all(); }
+void WebLinks::wake() { said_.notify_all(); }
 
-void Links::quiesce() {
+void WebLinks::quiesce() {
   host_.quiesce(now());
   settle();
 }
 
-void Links::thaw() {
+void WebLinks::thaw() {
   host_.thaw(now());
   settle();
 }
 
-void Links::resumed(const wire::Resumed& told) {
+void WebLinks::resumed(const Resumed& told) {
   host_.resumed(told.identity, now(), told.news);
   settle();
 }
 
-void Links::shut_down() {
+void WebLinks::shut_down() {
   host_.shut_down();
   settle();
 }
 
-}  // namespace executor
+}  // namespace wire
