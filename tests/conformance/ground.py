@@ -64,6 +64,10 @@ class Ground:
         """All names there, hidden ones too."""
         return sorted(os.listdir(self.at(path)))
 
+    def all_names(self, path):
+        """The same, of folders below as well, by their paths."""
+        return sorted(str(each.relative_to(self.at(path))) for each in self.at(path).rglob("*"))
+
     def holders(self, path):
         """(pid, descriptor) of whoever has that very file open."""
         wanted = self.at(path).stat()

@@ -61,9 +61,9 @@ class DshSeam(Seam):
         self.entry = {"sandbox": "default/box", "socket": stage["agentd"]["socket"]} | entry
         self.bridge = Bridge(stage["dsh"]["socket"], self.entry)
 
-    def another(self, **entry):
+    def another(self, ground=None, **entry):
         """`entry`: what the plugin's entry says otherwise."""
-        return DshSeam(self.stage, self.ground, **self.entry | entry)
+        return DshSeam(self.stage, ground or self.ground, **self.entry | entry)
 
     def end_processes(self):
         """What the end of the harness does first; cordis logs its failures, and here they are raised."""

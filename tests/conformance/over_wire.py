@@ -25,18 +25,18 @@ def as_text(content):
 
 
 class WireSeam(Seam):
-    def __init__(self, stage, ground, way):
+    def __init__(self, stage, ground, way, sandbox="default/box"):
         super().__init__(stage, ground)
-        self.way, self.session = way, self.new_session(stage, way)
+        self.way, self.session = way, self.new_session(stage, way, sandbox)
 
     @staticmethod
-    def new_session(stage, way):
+    def new_session(stage, way, sandbox):
         if way == "agentd":
-            return Session(stage["agentd"]["socket"]).connect()
+            return Session(stage["agentd"]["socket"], sandbox).connect()
         return DirectSession(tuple(stage["executor"]["address"]), stage["executor"]["token"]).connect()
 
-    def another(self):
-        return WireSeam(self.stage, self.ground, self.way)
+    def another(self, ground=None, **sandbox):
+        return WireSeam(self.stage, ground or self.ground, self.way, **sandbox)
 
     @contextlib.contextmanager
     def counted(self):

@@ -7,6 +7,9 @@ import secrets
 import signal
 
 import world
+from ground import Ground
+
+HOME = "/home/user"
 
 
 class OwnSandbox:
@@ -15,6 +18,9 @@ class OwnSandbox:
         self.title = f"default/{self.name}"
         self.controller.declare(self.name, world.sandbox_manifest(self.name))
         self.box = self.controller.wait_ready(self.name)[self.name]
+
+    def ground(self):
+        return Ground(root_of(self.box), HOME)
 
     def crash_executor(self):
         """Kills the process that serves; its parent starts the next one."""
@@ -26,6 +32,16 @@ class OwnSandbox:
 
     def delete(self):
         (self.controller.manifests / f"{self.name}.yaml").unlink(missing_ok=True)
+
+
+def root_of(box):
+    """Where the files of a sandbox are for us."""
+    for group in world.cgroups_named(box):
+        for folder, _, _ in os.walk(group):
+            pids = (pathlib.Path(folder) / "cgroup.procs").read_text().split()
+            if pids:
+                return f"/proc/{pids[0]}/root"
+    raise AssertionError(f"no process of {box} is there")
 
 
 def _parent_of(pid):

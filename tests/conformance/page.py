@@ -1,4 +1,4 @@
-"""docs/conformance.md: each rule, what it promises, the cases that show it by each way, and what else in the repository covers it."""
+"""docs/conformance.md: each rule, what it promises, the cases that show it by each way, and where else it is tested."""
 
 import importlib
 import pathlib

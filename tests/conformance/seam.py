@@ -189,8 +189,8 @@ class Seam:
     def wait_until(self, what, check):
         return wait_until(what, check, self.patience_s)
 
-    def another(self):
-        """A second session by the same way."""
+    def another(self, ground=None, **sandbox):
+        """A second session by the same way. `sandbox` and its `ground`: with another sandbox."""
         raise NotImplementedError
 
     def counted(self):

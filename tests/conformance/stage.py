@@ -15,6 +15,7 @@ import traceback
 from alone import alone_executor
 import world
 from harness import Agentd
+from own import HOME, root_of
 from whole import delete_all, whole_world
 
 START_S, END_S = 120, 90
@@ -25,16 +26,6 @@ def where(piece):
     found = subprocess.run([world.REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
     return found.stdout.strip()
-
-
-def root_of(box):
-    """Where the files of a sandbox are for us."""
-    for group in world.cgroups_named(box):
-        for folder, _, _ in os.walk(group):
-            pids = (pathlib.Path(folder) / "cgroup.procs").read_text().split()
-            if pids:
-                return f"/proc/{pids[0]}/root"
-    raise AssertionError(f"no process of {box} is there")
 
 
 @contextlib.contextmanager
@@ -55,7 +46,7 @@ def stage(dsh_built):
         controller.declare("box", world.sandbox_manifest("box"))
         with alone_executor() as executor:
             box = controller.wait_ready("box")["box"]
-            inside = {"root": root_of(box), "home": "/home/user"}
+            inside = {"root": root_of(box), "home": HOME}
             with Agentd(folder / "agentd", controller) as agentd, bridge(folder, pathlib.Path(dsh_built)) as dsh:
                 yield {"executor": executor.told(), "agentd": {"socket": str(agentd.socket), **inside}, "dsh": {**dsh, **inside},
                        "controller": str(controller.folder)}

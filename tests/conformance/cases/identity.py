@@ -30,7 +30,8 @@ def test_all_ways_to_spell_a_file_give_one_key(seam):  # F2
     seam.ground.link(seam.path("alias"), "real")
     seam.ground.link(seam.path("absolute"), seam.path("real/file"))
     seam.ground.link(seam.path("chain"), "absolute")
-    spellings = ["real/file", "real//file", "./real/./file", "real/../real/file", "alias/file", "absolute", "chain", seam.path("real/file")]
+    spellings = ["real/file", "real//file", "./real/./file", "real/../real/file", "alias/file", "absolute", "chain",
+                 seam.path("real/file")]
     assert len({seam.resolve(each, cwd=seam.folder).key for each in spellings}) == 1
     assert seam.at("real").key != seam.at("real/file").key
 
@@ -109,7 +110,8 @@ def test_links_in_a_circle_are_an_error_and_hold_nobody_up(seam):  # F4
     assert seam.lstat("one", cwd=seam.folder).type == "symlink"
 
 
-NAMES = ["with\nnewline", "\n", " leading and trailing ", "ünïcödé", "日本語", "emoji-\U0001f600", "-rf", "tab\t", "quote'\"", "back\\slash", "*"]
+NAMES = ["with\nnewline", "\n", " leading and trailing ", "ünïcödé", "日本語", "emoji-\U0001f600", "-rf", "tab\t", "quote'\"", "back\\slash",
+         "*"]
 
 
 def test_names_of_every_kind_survive(seam):  # F5

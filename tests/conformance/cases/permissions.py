@@ -45,7 +45,8 @@ def test_beside_the_workspace_nothing_is_changed_however_it_is_spelled(seam):  #
     seam.ground.link(seam.path("inside/to-folder"), "../outside")
     seam.ground.link(seam.path("inside/to-file"), seam.path("outside/file"))
     policy = Policy("workspace-write", seam.path("inside"))
-    for path in ("outside/file", "inside/../outside/file", "inside/to-folder/file", "inside/to-folder/new", "inside/to-file", "inside-too/new"):
+    for path in ("outside/file", "inside/../outside/file", "inside/to-folder/file", "inside/to-folder/new", "inside/to-file",
+                 "inside-too/new"):
         with fails("FS_SANDBOX_DENIED"):
             seam.write(seam.at(path), "new", policy=policy)
     for path in ("outside/file", "inside/to-folder/file", "inside/to-file"):

@@ -124,9 +124,12 @@ def test_the_folder_to_work_in_is_made_where_it_is_missing(seam):  # W6
 @not_through("executor", "agentd", why="The folder is dsh's; the executor's own is judged before it serves.")
 def test_a_private_folder_that_is_a_link_or_open_to_others_is_refused(seam):  # W6
     seam.ground.folder(seam.path("elsewhere"), mode=0o700)
-    for name, prepare in (("link", lambda path: seam.ground.link(path, "../elsewhere")), ("open", lambda path: seam.ground.folder(path, mode=0o755))):
+    for name in ("link", "open"):
         seam.ground.folder(seam.path(name))
-        prepare(seam.path(name, ".dsh-e2b"))
+        if name == "link":
+            seam.ground.link(seam.path(name, ".dsh-e2b"), "../elsewhere")
+        else:
+            seam.ground.folder(seam.path(name, ".dsh-e2b"), mode=0o755)
         with seam.another(cwd=seam.path(name)) as mine:
             with fails(None) as refused:
                 mine.private_folder()
@@ -170,15 +173,15 @@ def test_more_than_a_session_has_room_for_waits(seam):  # W7
 @not_through("executor", "agentd", why="What a loss proves is judged by the client; what the executor says of it is the case below.")
 def test_that_nothing_is_left_is_believed_on_proof_alone(seam):  # W7 W4
     with own_sandbox(seam.stage) as own:
-        mine, mark = seam.another(sandbox=own.title), secrets.token_hex(16)
-        lost = mine.spawn(["sleep", "1000"], cwd="/", env={MARK: mark})
+        mine, mark = seam.another(own.ground(), sandbox=own.title), secrets.token_hex(16)
+        lost = mine.spawn(["sleep", "1000"], env={MARK: mark})
         seam.wait_until("it runs", lambda: seam.ground.processes(MARK, mark))
         own.crash_executor()
         with fails("LOST", "NOT_FOUND"):
             lost.done()
         assert lost.wait_for_exit() is True
         assert not seam.ground.processes(MARK, mark)
-        spared = mine.spawn(["sleep", "1000"], cwd="/")
+        spared = mine.spawn(["sleep", "1000"])
         seam.wait_until("another runs", lambda: spared.pid > 0)
         own.delete()
         with fails("UNAVAILABLE"):  # That it is being deleted proves nothing yet.

@@ -1,8 +1,11 @@
 """Writing files."""
 
+import contextlib
 import os
 import threading
 
+from harness import Closed
+from own import own_sandbox
 from seam import Failure, Policy, fails, fails_without, not_through
 
 LARGE = "large " * 50_000
@@ -238,6 +241,28 @@ def test_a_crash_leaves_no_part_of_a_file(seam):  # A5
         executor.crash()
         assert mine.ground.names(mine.folder) == ["file"], f"left: {mine.ground.names(mine.folder)}"
         assert mine.ground.text(mine.path("file")) == "old"
+
+
+@not_through("executor", why="The case beside this one has it.")
+def test_a_crash_inside_a_sandbox_leaves_no_part_of_a_file(seam):  # A5
+    with own_sandbox(seam.stage) as own:
+        ground = own.ground()
+        mine = seam.another(ground, sandbox=own.title)
+        ground.write(mine.path("file"), b"old")
+        pending = [mine.begin_write(mine.at(name), MUCH) for name in ("file", "folder/new")]
+        if seam.way != "dsh":  # Where the rest of an upload is sent by who waits for it.
+            mine.wait_until("something is gathered", lambda: len(ground.all_names(mine.folder)) > 1)
+        own.crash_executor()
+        with contextlib.suppress(Closed):  # Over the wire the session went with the executor.
+            for each in pending:
+                with contextlib.suppress(Failure):
+                    each.result()
+        mine.wait_until(lambda: f"nothing is left: {ground.all_names(mine.folder)}",
+                        lambda: not any(name.startswith(".") for name in ground.all_names(mine.folder)))
+        for name in set(ground.all_names(mine.folder)) - {"folder"}:
+            assert ground.text(mine.path(name)) in (MUCH, "old"), f"{name} is torn"
+        with contextlib.suppress(Closed):
+            mine.close()
 
 
 def test_what_is_stored_is_what_was_given(seam):  # A6 E
