@@ -100,6 +100,7 @@ aio::Task<> end_the_session(Site& site) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("no executor")))
       << "it was to hang up";
 }
+// covers: W5
 TEST(Carriers, EndASessionWhenTheHarnessDoes) { aio::testing::tell(end_the_session); }
 
 aio::Task<> break_the_rules(Site& site) {
@@ -119,6 +120,7 @@ aio::Task<> break_the_rules(Site& site) {
     EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
   }
 }
+// covers: W5
 TEST(Carriers, EndASessionInWhichTheProtocolWasBroken) { aio::testing::tell(break_the_rules); }
 
 // The harness ends its session while there is no way to the executor.
@@ -142,6 +144,7 @@ aio::Task<> end_later(Site& site) {
   EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 0; }));
   EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
 }
+// covers: W5
 TEST(Carriers, EndASessionOnceItsExecutorIsBack) { aio::testing::tell(end_later); }
 
 aio::Task<> end_too_late(Site& site) {
@@ -173,6 +176,7 @@ aio::Task<> say_much_and_go(Site& site) {
   EXPECT_EQ(site.executor.added, kMany);
   EXPECT_EQ(site.executor.host.sessions(), 1u) << "its lease runs";
 }
+// covers: 4.7
 TEST(Carriers, HandOnWhatWasSaidBeforeALinkBroke) { aio::testing::tell(say_much_and_go); }
 
 aio::Task<> hang_up(Site& site) {
@@ -187,6 +191,7 @@ aio::Task<> hang_up(Site& site) {
   EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
   EXPECT_TRUE(harness.all<wire::Welcomed>().back().welcome.resumed);
 }
+// covers: 4.7
 TEST(Carriers, LeaveASessionToItsLeaseWhenTheHarnessIsGone) { aio::testing::tell(hang_up); }
 
 aio::Task<> leave_in_a_hurry(Site& site) {
@@ -249,6 +254,7 @@ aio::Task<> download_with_cuts(Site& site) {
   EXPECT_EQ(harness.left(), "") << "the harness's own link was never cut";
   EXPECT_GE(harness.all<wire::Welcomed>().size(), 6u);
 }
+// covers: 4.7 C2
 TEST(Carriers, GoOnToTheByteWhenTheExecutorsLinkIsCut) { aio::testing::tell(download_with_cuts); }
 
 aio::Task<> be_late(Site& site) {
@@ -287,6 +293,7 @@ aio::Task<> lose_the_incarnation(Site& site) {
   EXPECT_EQ(site.ways.asked, 2) << "the old way's token is of another run";
   EXPECT_EQ(harness.left(), "");
 }
+// covers: 4.7 W4
 TEST(Carriers, TellTheHarnessThatItsSessionWasLost) { aio::testing::tell(lose_the_incarnation); }
 
 aio::Task<> see_the_name_pass_on(Site& site) {
@@ -341,6 +348,7 @@ aio::Task<> take_over(Site& site) {
   EXPECT_FALSE(older->open());
   EXPECT_EQ(site.metric(R"(sandfleet_agentd_closes_total{reason="replaced"})"), "1");
 }
+// covers: 4.7
 TEST(Carriers, LetTheNewestLinkHaveItsSession) { aio::testing::tell(take_over); }
 
 // --- Standing still.
@@ -359,6 +367,7 @@ aio::Task<> pause_and_run_again(Site& site) {
   EXPECT_EQ(site.ways.asked, 2) << "asking may wake what is to sleep";
   EXPECT_EQ(harness.left(), "");
 }
+// covers: 4.7
 TEST(Carriers, RestWhileTheSandboxIsPaused) { aio::testing::tell(pause_and_run_again); }
 
 Answer still_paused() { return NoWay{wire::NoEntry::kPaused, "team-a/box is paused"}; }
@@ -551,6 +560,7 @@ aio::Task<> come_too_many(Site& site) {
   EXPECT_EQ(second.all<wire::Closed>().at(0).close.retry_after_ms, 5'000);
   EXPECT_EQ(site.metric(R"(sandfleet_agentd_closes_total{reason="busy"})"), "1");
 }
+// covers: W7
 TEST(Carriers, TellWhoIsOneTooManyToComeLater) {
   Site site({.links_each_max = 1});
   aio::testing::run(site.loop, come_too_many(site));
@@ -573,6 +583,7 @@ aio::Task<> stall(Site& site) {
       site.metric(R"(sandfleet_agentd_bytes_total{direction="to_harness"})");
   EXPECT_LT(std::stod(carried), 4e6) << "no more than was granted and fits in between";
 }
+// covers: O5
 TEST(Carriers, HoldNobodyUpForOneThatDoesNotRead) { aio::testing::tell(stall); }
 
 aio::Task<> say_nothing_more(Site& site) {

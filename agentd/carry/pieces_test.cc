@@ -52,6 +52,7 @@ aio::Task<> put_until_it_waits(Site& site) {
   co_await aio::race(put_much(site), until_full(site));
   EXPECT_EQ(site.put, before + 1) << "one was taken, one more has room";
 }
+// covers: O5
 TEST(Outboxes, LetWhoPutsMoreInWait) { aio::testing::tell(put_until_it_waits); }
 
 aio::Task<> take_in_order(Site& site) {

@@ -50,6 +50,7 @@ TEST(Roster, LetsInSoManyInAllAndToOneSandbox) {
   EXPECT_TRUE(roster.enter(sixth, kBox)) << "one has left";
 }
 
+// covers: 4.7
 TEST(Roster, GivesASessionToTheNewest) {
   Roster roster({});
   Link older(roster), newer(roster);

@@ -162,6 +162,7 @@ TEST_F(AttachServiceTest, TellsEveryGrantAndNoFloodOfRefusals) {
   EXPECT_EQ(registry_.counter("sandfleet_attach_requests_total", {"Denied"}).value(), 152);
 }
 
+// covers: M15
 TEST_F(AttachServiceTest, PrintsNoToken) {
   testing::internal::CaptureStderr();
   post(kBox);

@@ -100,6 +100,7 @@ TEST_F(Archive, LeavesOutWhatIsNamedAndWhatIsOnItsWay) {
   EXPECT_EQ(tree_.leftovers(), 1u) << "the one of the test's";
 }
 
+// covers: A5
 TEST_F(Archive, AppearsAsAWholeOrNotAtAll) {
   bool seen = false;
   const auto look = [&](std::size_t) { seen = seen || fs::exists(key("to")); };
@@ -113,6 +114,7 @@ TEST_F(Archive, AppearsAsAWholeOrNotAtAll) {
   EXPECT_EQ(tree_.everything(), before);
 }
 
+// covers: A5 R6
 TEST_F(Archive, GivenUpInTheMiddleLeavesNothing) {
   const auto before = tree_.everything();
   std::stop_source stop;
@@ -127,6 +129,7 @@ TEST_F(Archive, GivenUpInTheMiddleLeavesNothing) {
   EXPECT_EQ(tree_.everything(), before);
 }
 
+// covers: A5
 TEST_F(Archive, ThatCrashesLeavesWhatTheNextStartRemoves) {
   const auto before = tree_.everything();
   ASSERT_TRUE(ends_abruptly([&] {
@@ -138,6 +141,7 @@ TEST_F(Archive, ThatCrashesLeavesWhatTheNextStartRemoves) {
   EXPECT_EQ(tree_.everything(), before);
 }
 
+// covers: A1
 TEST_F(Archive, TakesNobodysPlaceThatCameMeanwhile) {
   const When publishing(Step::kPublishing,
                         [&](std::string_view) { tree_.make_folder("to/first"); });
@@ -155,6 +159,7 @@ TEST_F(Archive, TellsWhatWasUnpackedBeforeItFailed) {
   EXPECT_EQ(tree_.read("to/file"), "content");
 }
 
+// covers: 2.6
 TEST_F(Archive, KeepsToThePermissionMode) {
   const Permission nothing{PermissionMode::kReadOnly, {}};
   EXPECT_EQ(create("from"), "") << "reading is free";

@@ -56,6 +56,7 @@ aio::Task<> fill(Site& site) {
   EXPECT_EQ(co_await site.pipe->give("more"), true);
 }
 aio::Task<> tell_filling(Site& site) { return fill(site); }
+// covers: O5
 TEST(Pipe, HoldsNoMoreThanItMay) { tell(tell_filling); }
 
 aio::Task<> break_off(Site& site) {

@@ -53,6 +53,7 @@ TEST_F(Tools, AreTakenByTheirDigestAlone) {
   EXPECT_EQ(leftovers(), 0u);
 }
 
+// covers: A5
 TEST_F(Tools, ThatAnEarlierExecutorLeftHalfWrittenGo) {
   ASSERT_TRUE(deliver(kContent));
   const std::string staged = base::staged_name("rg");

@@ -142,6 +142,7 @@ aio::Task<> give_up(Site& site) {
   after["."] = before.at(".");  // Its time alone.
   EXPECT_EQ(after, before);
 }
+// covers: A5 R6
 TEST(ArchiveService, LeavesNothingWhenItIsGivenUp) { tell_connected(give_up); }
 
 aio::Task<> stall(Site& site) {
@@ -174,6 +175,7 @@ aio::Task<> stall(Site& site) {
     EXPECT_EQ(answers.failed[again].code, FailureCode::kBusy);
   }
 }
+// covers: O5
 TEST(ArchiveService, HoldsNobodyUpWhenNobodyReads) { tell_connected(stall); }
 
 aio::Task<> read_only(Site& site) {
@@ -188,6 +190,7 @@ aio::Task<> read_only(Site& site) {
   co_await until_answered(site.client, answers, id);
   EXPECT_EQ(answers.failed[id].code, FailureCode::kFsSandboxDenied);
 }
+// covers: 2.6
 TEST(ArchiveService, KeepsToTheModeOfTheRequest) { tell_connected(read_only); }
 
 }  // namespace

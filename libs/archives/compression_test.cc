@@ -60,6 +60,7 @@ TEST(Compression, TellsWhatStandsBehind) {
   EXPECT_EQ(base::to_hex(trailer_frame("{}")), "5a2a4d18020000007b7d");
 }
 
+// covers: X4
 TEST(Compression, IsNotWholeWithoutItsEnd) {
   const std::string whole = testing::compressed("some text") + trailer_frame("told");
   const std::size_t frame = testing::compressed("some text").size();

@@ -57,6 +57,7 @@ TEST_F(Hostile, PathsLeadNowhereElse) {
   EXPECT_EQ(take(tar_part("../planted/", '5')).error().fault, Fault::kUnfit);
 }
 
+// covers: R7
 TEST_F(Hostile, LinksAreNotFollowed) {
   const std::string link = tar_part("way", '2', "", folder.path().string());
   EXPECT_EQ(take(link + tar_part("way/planted", '0', "x")).error().fault, Fault::kExists);
@@ -77,6 +78,7 @@ TEST_F(Hostile, FilesTakeALinksPlaceAndNotItsTargets) {
   EXPECT_EQ(read("file"), "x");
 }
 
+// covers: R7
 TEST_F(Hostile, LinksThatWereThereBeforeAreNotFollowedEither) {
   fs::create_symlink(folder.path(), into / "way");
   EXPECT_EQ(take(tar_part("way/planted", '0', "x")).error().fault, Fault::kExists);
@@ -180,6 +182,7 @@ TEST_F(Hostile, ABombIsCutOffAtTheLimit) {
   EXPECT_EQ(padding.error().fault, Fault::kTooLarge);
 }
 
+// covers: X4
 TEST_F(Hostile, WhatIsCutOffIsNotWhole) {
   const std::string parts = tar_part("a", '0', std::string(5000, 'x')) + tar_part("b/", '5');
   const std::string whole = compressed(parts + end());
@@ -192,6 +195,7 @@ TEST_F(Hostile, WhatIsCutOffIsNotWhole) {
   EXPECT_EQ(unpacked(compressed("this is no archive"), into).error().fault, Fault::kUnfit);
 }
 
+// covers: A5
 TEST_F(Hostile, NoFileIsSeenHalf) {
   ASSERT_TRUE(take(tar_part("a", '0', "old")));
   const std::string cut = tar_part("a", '0', std::string(5000, 'x')).substr(0, 3000);

@@ -162,7 +162,7 @@ def certificate_in(folder):
                     "-keyout", folder / "key.pem", "-out", folder / "tls.pem"], check=True, capture_output=True)
 
 
-def test_a_token_that_is_shown_by_tcp_is_told_to_nobody():
+def test_a_token_that_is_shown_by_tcp_is_told_to_nobody():  # covers: M15
     with world.temporary_folder("tls") as folder:
         certificate_in(folder)
         token, wrong = secrets.token_hex(20), secrets.token_hex(20)

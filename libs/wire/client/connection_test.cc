@@ -105,6 +105,7 @@ TEST_F(ConnectionTest, GivesUpWhenItIsDeniedWithANewCredentialToo) {
   EXPECT_EQ(asked, 2);
 }
 
+// covers: M8
 TEST_F(ConnectionTest, WaitsOnlyAsLongAsItIsTold) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));
@@ -139,6 +140,7 @@ TEST_F(ConnectionTest, SaysAtOnceThatTheSandboxStandsStill) {
   EXPECT_EQ(welcome.error().code, FailureCode::kUnavailable);
 }
 
+// covers: M8
 TEST_F(ConnectionTest, BeginsAnewWhenTheProtocolWasBroken) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));
@@ -163,6 +165,7 @@ TEST_F(ConnectionTest, BeginsAnewWhenTheProtocolWasBroken) {
   EXPECT_EQ(codes, std::vector{FailureCode::kOutcomeUnknown});
 }
 
+// covers: 4.7
 TEST_F(ConnectionTest, GoesOnWhenTheServerComesBack) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));
@@ -177,6 +180,7 @@ TEST_F(ConnectionTest, GoesOnWhenTheServerComesBack) {
   EXPECT_EQ(connection.welcome()->session, session);
 }
 
+// covers: 4.7
 TEST_F(ConnectionTest, GivesUpWhenTheLeaseIsOver) {
   auto brief = settings();
   brief.session.lease_seconds = 1;
@@ -191,6 +195,7 @@ TEST_F(ConnectionTest, GivesUpWhenTheLeaseIsOver) {
                                                 FailureCode::kOutcomeUnknown));
 }
 
+// covers: M8
 TEST_F(ConnectionTest, NeverSaysOfWhatMayHaveBeenDoneThatItWasNot) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));
@@ -209,6 +214,7 @@ TEST_F(ConnectionTest, NeverSaysOfWhatMayHaveBeenDoneThatItWasNot) {
   EXPECT_EQ(failed->code, FailureCode::kOutcomeUnknown);
 }
 
+// covers: 4.7
 TEST_F(ConnectionTest, EveryByteComesOnceThroughCutsInBothDirections) {
   constexpr std::int64_t kBytes = 3 << 20;
   Connection connection(settings(), clock_);
@@ -256,6 +262,7 @@ TEST_F(ConnectionTest, EveryByteComesOnceThroughCutsInBothDirections) {
   EXPECT_GE(cuts, 4);
 }
 
+// covers: O5
 TEST_F(ConnectionTest, WhoReadsSlowlyHoldsTheServerBack) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));
@@ -292,6 +299,7 @@ TEST_F(ConnectionTest, WhatATurnHasBroughtIsWrittenBeforeTheNext) {
   EXPECT_EQ(sink.bytes(), 10);
 }
 
+// covers: R4
 TEST_F(ConnectionTest, WhatNobodyReadsIsStopped) {
   Connection connection(settings(), clock_);
   ASSERT_TRUE(connection.open(soon()));
