@@ -40,34 +40,20 @@ base::Result<Addresses> look_up(const std::string& host) {
 }
 
 Names::Names(aio::Executor executor, aio::Background& background, LookUp how)
-    : executor_(executor), background_(background), look_up_(std::move(how)), tasks_(executor) {}
+    : under_way_(std::move(executor), [&background, how = std::move(how)](std::string host) {
+        return background.run([how, host = std::move(host)] { return how(host); });
+      }) {}
 
 aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseconds within) {
   if (const std::string known = known_address(host); !known.empty()) co_return Addresses{known};
-  const auto asked = questions_.find(host);
-  auto question = asked == questions_.end() ? nullptr : asked->second;
-  if (!question) {
-    if (questions_.size() >= kLookUpsMax)
-      co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
-                            ": too many names are looked up just now");
-    question = questions_.emplace(host, std::make_shared<Question>(executor_)).first->second;
-    tasks_.spawn(put(host, question));
-  }
-  if (!co_await aio::within(until_answered(question), within))
+  if (!under_way_.contains(host) && under_way_.size() >= kLookUpsMax)
+    co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
+                          ": too many names are looked up just now");
+  auto found = co_await aio::within(under_way_.get(host), within);
+  if (!found)
     co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
                           ": no answer came in time");
-  co_return *question->answer;
-}
-
-aio::Task<> Names::put(std::string host, std::shared_ptr<Question> question) {
-  question->answer = co_await background_.run([how = look_up_, host] { return how(host); });
-  questions_.erase(host);
-  question->answered.notify_all();
-}
-
-aio::Task<bool> Names::until_answered(std::shared_ptr<Question> question) {
-  while (!question->answer) co_await question->answered.wait();
-  co_return true;
+  co_return *std::move(found);
 }
 
 }  // namespace agentd

@@ -1,14 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "libs/aio/background.h"
 #include "libs/aio/loop.h"
+#include "libs/aio/shared.h"
 #include "libs/base/result.h"
 
 namespace agentd {
@@ -18,9 +16,8 @@ using Addresses = std::vector<std::string>;
 // The first few addresses of a host, by the system's own means. Blocks, for as long as those take.
 base::Result<Addresses> look_up(const std::string& host);
 
-// Finds hosts. Those who ask for the same one at the same time share one look-up, which goes on
-// when they have left: a name server that does not answer holds up so many threads, and nobody for
-// longer than he waits. Nothing is remembered beyond it.
+// Finds hosts. Those who ask for the same one at the same time share one look-up (aio::Shared): a
+// name server that does not answer holds up so many threads, and nobody for longer than he waits.
 class Names {
  public:
   static constexpr std::size_t kLookUpsMax = 64;  // Under way at once.
@@ -33,19 +30,7 @@ class Names {
   aio::Task<base::Result<Addresses>> find(std::string host, base::Milliseconds within);
 
  private:
-  struct Question {
-    explicit Question(aio::Executor executor) : answered(std::move(executor)) {}
-    std::optional<base::Result<Addresses>> answer;
-    aio::Condition answered;
-  };
-  aio::Task<> put(std::string host, std::shared_ptr<Question> question);
-  static aio::Task<bool> until_answered(std::shared_ptr<Question> question);
-
-  const aio::Executor executor_;
-  aio::Background& background_;
-  const LookUp look_up_;
-  std::map<std::string, std::shared_ptr<Question>> questions_;
-  aio::TaskGroup tasks_;  // Last: they use all of the above.
+  aio::Shared<std::string, base::Result<Addresses>> under_way_;
 };
 
 }  // namespace agentd

@@ -18,31 +18,24 @@ NoWay unavailable(std::string why) {
 
 AttachClient::AttachClient(aio::Executor executor, std::unique_ptr<Line> line,
                            AttachClientSettings settings)
-    : executor_(executor), line_(std::move(line)), settings_(settings), tasks_(executor) {}
+    : line_(std::move(line)),
+      settings_(settings),
+      questions_(std::move(executor), [this](Key key) { return put(std::move(key)); }) {}
 
 aio::Task<Answer> AttachClient::ask(wire::SandboxName sandbox, std::optional<std::string> token) {
   if (token && !is_token(*token))
     co_return NoWay{wire::NoEntry::kDenied, "what was shown is no token of a ServiceAccount"};
   const Key key{sandbox.space, sandbox.name, std::move(token)};
-  const auto known = questions_.find(key);
-  auto question = known == questions_.end() ? nullptr : known->second;
-  if (!question) {
-    if (questions_.size() >= settings_.questions_max)
-      co_return unavailable("too many questions to the attach service at once");
-    question = questions_.emplace(key, std::make_shared<Question>(executor_)).first->second;
-    tasks_.spawn(put(key, question));
-  }
-  while (!question->answer) co_await question->answered.wait();
-  co_return *question->answer;
+  if (!questions_.contains(key) && questions_.size() >= settings_.questions_max)
+    co_return unavailable("too many questions to the attach service at once");
+  co_return co_await questions_.get(key);
 }
 
-aio::Task<> AttachClient::put(Key key, std::shared_ptr<Question> question) {
-  auto& [space, name, token] = key;
+aio::Task<Answer> AttachClient::put(Key key) {
+  auto [space, name, token] = std::move(key);
   auto answer = co_await aio::within(converse({space, name}, token), settings_.patience);
-  question->answer = answer ? *std::move(answer)
-                            : Answer(unavailable("the attach service did not answer in time"));
-  questions_.erase(key);
-  question->answered.notify_all();
+  if (!answer) co_return unavailable("the attach service did not answer in time");
+  co_return *std::move(answer);
 }
 
 aio::Task<Answer> AttachClient::converse(wire::SandboxName sandbox,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 #include "agentd/way/line.h"
 #include "agentd/way/way.h"
 #include "libs/aio/loop.h"
+#include "libs/aio/shared.h"
 
 namespace agentd {
 
@@ -17,8 +17,8 @@ struct AttachClientSettings {
   std::size_t questions_max = 256;      // Under way at once; more are told to come later.
 };
 
-// Asks the attach service. Those who ask the same at the same time share one question, which goes
-// on when one of them leaves; nothing is remembered beyond it. It outlives whoever asks.
+// Asks the attach service. Those who ask the same at the same time share one question
+// (aio::Shared).
 class AttachClient final : public WaysIn {
  public:
   AttachClient(aio::Executor executor, std::unique_ptr<Line> line,
@@ -28,20 +28,13 @@ class AttachClient final : public WaysIn {
 
  private:
   using Key = std::tuple<std::string, std::string, std::optional<std::string>>;
-  struct Question {
-    explicit Question(aio::Executor executor) : answered(std::move(executor)) {}
-    std::optional<Answer> answer;
-    aio::Condition answered;
-  };
 
-  aio::Task<> put(Key key, std::shared_ptr<Question> question);
+  aio::Task<Answer> put(Key key);
   aio::Task<Answer> converse(wire::SandboxName sandbox, std::optional<std::string> token);
 
-  const aio::Executor executor_;
   const std::unique_ptr<Line> line_;
   const AttachClientSettings settings_;
-  std::map<Key, std::shared_ptr<Question>> questions_;
-  aio::TaskGroup tasks_;  // Last: they use all of the above.
+  aio::Shared<Key, Answer> questions_;  // Last: they use all of the above.
 };
 
 }  // namespace agentd
