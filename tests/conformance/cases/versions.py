@@ -30,6 +30,14 @@ def test_a_file_put_in_its_place_with_the_same_size_and_time_has_another_version
     assert seam.stat(seam.at("file")).version != version
 
 
+def test_a_write_in_place_that_sets_the_time_back_changes_the_version(seam):  # C1
+    version = seam.write(seam.at("file"), "one").version
+    there = seam.ground.at(seam.path("file")).stat()
+    seam.ground.write(seam.path("file"), b"two")
+    os.utime(seam.ground.at(seam.path("file")), ns=(there.st_atime_ns, there.st_mtime_ns))
+    assert seam.stat(seam.at("file")).version != version
+
+
 def test_a_version_stays_while_nobody_writes(seam):  # C1
     version = seam.write(seam.at("file"), "one").version
     seam.read_text(seam.at("file"))
