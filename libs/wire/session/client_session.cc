@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t kArgsBytesMax = kHeaderBytesMax - (64u << 10);
 
+bool names(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
 }  // namespace
 
 ClientSession::ClientSession(ClientSettings settings) : settings_(std::move(settings)) {}
@@ -136,11 +140,12 @@ void ClientSession::shake_hands(Message message) {
 }
 
 void ClientSession::receive(Welcome welcome) {
-  if (welcome.resumed && session_ != welcome.session)
+  if (welcome.resumed && (session_ != welcome.session || instance_ != welcome.instance))
     return close(CloseReason::kProtocol, "it goes on with a session that is not this one");
   const bool anew = session_.has_value() && !welcome.resumed;
   session_ = welcome.session;
   uid_ = welcome.uid;
+  instance_ = welcome.instance;
   link_ = welcome.link;
   limits_ = welcome.limits;
   phase_ = Phase::kWelcomed;
@@ -381,9 +386,17 @@ std::optional<Message> ClientSession::next_message() {
   if (std::exchange(pong_due_, false)) return Message(Pong{});
   if (std::exchange(ping_due_, false)) return Message(Ping{});
   if (auto ack = next_ack()) return Message(*std::move(ack));
-  if (auto request = next_request()) return Message(*std::move(request));
+  // What is given up makes room for what is asked.
   if (!to_cancel_.empty()) return Message(Cancel{to_cancel_.extract(to_cancel_.begin()).value()});
-  return streams_.next([this](std::uint32_t id) { return !unsent_.contains(id); });
+  if (auto stop = streams_.next_stop()) return Message(*stop);
+  if (auto request = next_request()) return Message(*std::move(request));
+  return streams_.next([this](std::uint32_t id) { return !belongs_to_unsent(id); });
+}
+
+bool ClientSession::belongs_to_unsent(std::uint32_t stream) const {
+  return std::ranges::any_of(unsent_, [&](std::uint32_t id) {
+    return id == stream || names(waiting_.at(id).call.to_server, stream);
+  });
 }
 
 Resume ClientSession::resume() {
@@ -453,6 +466,9 @@ Request ClientSession::to_request(std::uint32_t id, Waiting& waiting) {
     request.end = first.end;
   }
   if (waiting.cancelled) to_cancel_.insert(id);
+  // What was given up before it was asked for.
+  if (call.down) streams_.stop_if_gone(id);
+  for (const std::uint32_t stream : call.to_client) streams_.stop_if_gone(stream);
   return request;
 }
 

@@ -136,6 +136,7 @@ class ClientSession {
   std::optional<Message> next_message();
   std::optional<Request> next_request();
   bool fits_the_window(const Waiting& waiting) const;
+  bool belongs_to_unsent(std::uint32_t stream) const;
   Request to_request(std::uint32_t id, Waiting& waiting);
   std::optional<Ack> next_ack();
   Resume resume();
@@ -156,6 +157,7 @@ class ClientSession {
 
   // The session.
   std::optional<std::string> session_, uid_;
+  std::string instance_;  // The executor that has it.
   Limits limits_;
   std::int64_t seq_last_ = 0;
   std::int64_t through_ = 0;             // All up to here are answered,

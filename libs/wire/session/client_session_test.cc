@@ -350,6 +350,65 @@ TEST(ClientSession, CancelsByWhatWasAsked) {
             (std::vector<Message>{Request{.id = acted, .op = "act", .seq = 1}, Cancel{acted}}));
 }
 
+// Else a server that is full refuses what this side has room for.
+TEST(ClientSession, TellsWhatItGivesUpBeforeItAsksForMore) {
+  Server server;
+  Call fetch = look();
+  fetch.down = true;
+  const auto running = server.ask(fetch);
+  const auto looked = server.ask(look());
+  server.hear_all();
+  server.say(Reply{.id = running, .ok = kNothing});
+  server.client.stop(running);
+  server.client.cancel(looked);
+  const auto next = server.ask(look());
+  EXPECT_EQ(server.hear_all(), (std::vector<Message>{Cancel{looked}, Stop{running},
+                                                     Request{.id = next, .op = "look"}}));
+}
+
+// Of what concerns a stream the server hears once it knows the stream.
+TEST(ClientSession, ToldOfAStreamBeforeItsRequestWouldBeToldForNothing) {
+  Server server;
+  Welcome narrow = Server::welcome_to("a", true);
+  narrow.limits.requests = 1;
+  server.say(narrow);
+  server.hear();
+  server.say(Resume{});
+  const auto before = server.ask(look());
+  Call spawn = act();
+  const auto in = server.client.new_stream(), out = server.client.new_stream();
+  spawn.to_server = {in};
+  spawn.to_client = {out};
+  const auto spawned = server.ask(spawn);
+  server.client.end(in);
+  server.client.stop(out);
+  for (const Message& message : server.hear_all()) {
+    EXPECT_FALSE(std::holds_alternative<Data>(message));
+    EXPECT_NE(message, Message(Request{.id = spawned})) << "there is no room for it yet";
+  }
+  server.say(Reply{.id = before, .ok = kNothing});
+  const auto heard = server.hear_all();
+  ASSERT_EQ(heard.size(), 3u);
+  EXPECT_EQ(std::get<Request>(heard[0]).id, spawned);
+  EXPECT_EQ(heard[1], Message(Stop{out}));
+  EXPECT_EQ(heard[2], Message(Data{.stream = in, .end = true}));
+}
+
+TEST(ClientSession, DoesNotGoOnWithTheSessionOfAnotherExecutor) {
+  Server server;
+  const auto acted = server.ask(act());
+  server.hear_all();
+  server.client.cut();
+  server.client.dial(std::optional<std::string>(), new_nonce(), server.now);
+  server.hear();
+  Welcome another = Server::welcome_to("a", true);
+  another.instance = "i-2";
+  server.say(another);
+  EXPECT_EQ(std::get<Close>(*server.hear()).reason, CloseReason::kProtocol);
+  EXPECT_TRUE(server.client.over());
+  EXPECT_EQ(server.client.waiting(), 1u) << acted << " is not sent to it";
+}
+
 TEST(ClientSession, HearsEachNoticeOnce) {
   Server server;
   server.say(Notice{.number = 1, .kind = "restored", .message = "m"});

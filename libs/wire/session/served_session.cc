@@ -143,7 +143,7 @@ std::optional<Failure> ServedSession::refusal(const Request& request) const {
   }
   if (unanswered() >= kRequestsMax)
     return failure(FailureCode::kBusy, "too many requests are unanswered");
-  if (streams_.size() + request.up + request.down.has_value() + request.streams.size() >
+  if (streams_in_use() + request.up + request.down.has_value() + request.streams.size() >
       kStreamsMax)
     return failure(FailureCode::kBusy, "too many streams are open");
   return std::nullopt;
@@ -180,6 +180,11 @@ base::Result<SessionEvents> ServedSession::take_in(const Cancel& cancel) {
 }
 
 base::Result<SessionEvents> ServedSession::take_in(const Ack& ack) {
+  // A number that was never used here was used by a later life of this executor, if at all.
+  const bool beyond = ack.through > seq_highest_ || std::ranges::any_of(ack.also, [this](auto seq) {
+                        return seq > seq_highest_;
+                      });
+  if (beyond) return broken("it acknowledges what it has not asked here: this side was set back");
   if (ack.through)
     for (auto one = by_seq_.begin(); one != by_seq_.end() && one->first <= *ack.through;)
       acknowledge((one++)->first);
@@ -194,8 +199,9 @@ void ServedSession::acknowledge(std::int64_t seq) {
   if (found == by_seq_.end()) return;
   const std::uint32_t id = found->second;
   const Work& work = work_.at(id);
-  if (!work.reply) return;  // Nobody can have it yet.
+  if (!work.sent) return;  // Nobody can have it yet.
   if (work.whole) streams_.forget_outgoing(id);
+  std::erase(replies_due_, id);
   by_seq_.erase(found);
   work_.erase(id);
 }
@@ -343,6 +349,13 @@ std::optional<Notice> ServedSession::next_notice() {
     return notice;
   }
   return std::nullopt;
+}
+
+// Downloads that were sent whole are kept with their replies, but over for whoever has these.
+std::size_t ServedSession::streams_in_use() const {
+  const auto over = std::ranges::count_if(
+      work_, [this](const auto& one) { return one.second.whole && streams_.knows(one.first); });
+  return streams_.size() - static_cast<std::size_t>(over);
 }
 
 std::size_t ServedSession::unanswered() const {

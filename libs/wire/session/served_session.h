@@ -103,6 +103,7 @@ class ServedSession {
   Received take_in(const Ack& ack);
   Received take_in_again(Work& work, const Request& request);
   std::optional<Failure> refusal(const Request& request) const;
+  std::size_t streams_in_use() const;
   void acknowledge(std::int64_t seq);
   Work& begin(const Request& request);
   void answer(std::uint32_t id, Reply reply);

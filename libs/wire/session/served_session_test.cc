@@ -131,6 +131,35 @@ TEST(ServedSession, GivesAKeptReplyAgainAndBeginsNothingTwice) {
   EXPECT_EQ(peer.served.replies_kept(), 0u);
 }
 
+TEST(ServedSession, SurvivesWhoAcknowledgesAReplyThatIsYetToBeSent) {
+  Peer peer;
+  peer.say(act(1, 1));
+  peer.served.reply(1, {{"n", 1}});
+  peer.say(Ack{.through = 1});
+  EXPECT_EQ(peer.reply().ok, (base::Json{{"n", 1}})) << "nobody can have had it";
+  peer.cut();
+  peer.link();
+  peer.say(act(1, 1));
+  peer.say(Ack{.through = 1});
+  EXPECT_TRUE(peer.hear().empty()) << "it was sent before, and is acknowledged now";
+  EXPECT_EQ(peer.served.replies_kept(), 0u);
+}
+
+// Its client has had more of it than it knows of: it was set back to an earlier state.
+TEST(ServedSession, RefusesAnAcknowledgementOfWhatItWasNeverAsked) {
+  for (const Ack& ack : {Ack{.through = 2}, Ack{.also = {2}}, Ack{.through = 1, .also = {3}}}) {
+    Peer peer;
+    peer.say(act(1, 1));
+    peer.served.reply(1, base::Json::object());
+    peer.hear();
+    EXPECT_NE(peer.breaks(ack).find("set back"), std::string::npos);
+  }
+  Peer peer;
+  Request next = act(1, 1);
+  next.kept = 1;
+  EXPECT_NE(peer.breaks(next).find("set back"), std::string::npos);
+}
+
 TEST(ServedSession, KeepsSoManyRepliesAndRefusesBeforeItActs) {
   Peer peer;
   std::uint32_t id = 0;
@@ -202,6 +231,24 @@ TEST(ServedSession, OpensSoManyStreams) {
   EXPECT_TRUE(peer.say(fetch(++id)).empty());
   EXPECT_EQ(peer.refusal(), FailureCode::kBusy);
   EXPECT_TRUE(has<Asked>(peer.say(look(++id)))) << "one without streams";
+}
+
+// For its client they are over.
+TEST(ServedSession, CountsNoDownloadsThatWereSentWhole) {
+  Peer peer;
+  std::uint32_t id = 0;
+  for (std::int64_t seq = 1; seq <= 100; ++seq) {
+    Request edit = fetch(++id);
+    edit.seq = seq;
+    EXPECT_TRUE(has<Asked>(peer.say(edit)));
+    peer.served.reply_whole(edit.id, base::Json::object(), "before and after");
+    EXPECT_TRUE(peer.reply().end);
+  }
+  for (std::size_t open = 0; open < kStreamsMax; ++open) {
+    EXPECT_TRUE(has<Asked>(peer.say(fetch(++id))));
+    peer.served.reply(id, base::Json::object());
+  }
+  EXPECT_TRUE(peer.say(fetch(++id)).empty());
 }
 
 TEST(ServedSession, HoldsSoManyRepliesForWhoDoesNotRead) {

@@ -64,6 +64,11 @@ void StreamSet::stop(std::uint32_t id) {
   stops_.insert(id);
 }
 
+// A peer that opens it only now has not heard of its stop, or not on this link.
+void StreamSet::stop_if_gone(std::uint32_t id) {
+  if (!incoming_.contains(id)) stops_.insert(id);
+}
+
 base::Result<bool> StreamSet::receive(Data data) {
   const std::uint32_t id = data.stream;
   Incoming* stream = incoming(id);
@@ -109,10 +114,15 @@ std::vector<Receiving> StreamSet::state() {
 }
 
 std::optional<Message> StreamSet::next(const std::function<bool(std::uint32_t)>& may_send) {
-  if (!stops_.empty()) return Message(Stop{stops_.extract(stops_.begin()).value()});
+  if (auto stop = next_stop()) return Message(*stop);
   if (auto credit = next_credit()) return Message(*credit);
   if (auto data = next_data(may_send)) return Message(*std::move(data));
   return std::nullopt;
+}
+
+std::optional<Stop> StreamSet::next_stop() {
+  if (stops_.empty()) return std::nullopt;
+  return Stop{stops_.extract(stops_.begin()).value()};
 }
 
 std::optional<Credit> StreamSet::next_credit() {

@@ -48,6 +48,7 @@ class StreamSet {
   std::size_t room(std::uint32_t id) const;
   std::optional<Piece> take(std::uint32_t id, std::size_t bytes_max);
   void stop(std::uint32_t id);  // What comes in is wanted no more.
+  void stop_if_gone(std::uint32_t id);
 
   // The peer's side. True: there is news for whoever uses the stream.
   base::Result<bool> receive(Data data);
@@ -63,6 +64,7 @@ class StreamSet {
   // The next message about streams that is due. `may_send`: whether what goes out by that id may
   // begin yet.
   std::optional<Message> next(const std::function<bool(std::uint32_t)>& may_send);
+  std::optional<Stop> next_stop();
   void credit_due(std::uint32_t id) { to_credit_.insert(id); }
 
  private:
