@@ -29,13 +29,13 @@ class Scene {
   events(): SessionEvent[] {
     return this.session.takeEvents();
   }
-  welcome(resumed = false, session = 'a'.repeat(32)): void {
+  welcome(resumed = false, session = 'a'.repeat(32), more: JsonObject = {}): void {
     const link = `link-${++this.links}`;
     this.say({
       type: 'welcome',
       header: {
         version: 1, link, session, resumed, instance: 'i', uid: 'u', epoch: 1, incarnation: 1, cwd: '/w', workspaceRoot: '/w',
-        ceiling: 'WorkspaceWrite', leaseMs: 300_000, expiresMs: 0, features: ['files'], limits,
+        ceiling: 'WorkspaceWrite', leaseMs: 300_000, expiresMs: 0, features: ['files'], limits, ...more,
       },
     });
   }
@@ -242,6 +242,48 @@ test('a request that only looks is given up at once; one that acts says what bec
   assert.deepEqual(scene.only('cancel').map(({ stream }) => stream), [look, act]);
   scene.reply(act, { version: 'v' });
   assert.deepEqual(scene.events().map(({ what }) => what), ['answered']);
+});
+
+test('what is given up is told before more is asked', () => {
+  const scene = new Scene();
+  scene.link();
+  const running = scene.ask('fs.readBytes', { down: true });
+  const looked = scene.ask('fs.stat');
+  scene.sent();
+  scene.reply(running);
+  scene.session.stop(running);
+  scene.session.cancel(looked);
+  const asked = scene.ask('fs.stat');
+  assert.deepEqual(scene.sent().map((message) => [message.type, 'stream' in message && message.stream]), [['cancel', looked], ['stop', running], ['request', asked]]);
+});
+
+test('of a stream the server hears once it knows it', () => {
+  const scene = new Scene();
+  scene.link();
+  scene.welcome(true, undefined, { limits: { ...limits, requests: 1 } });
+  scene.sent();
+  scene.resume();
+  const before = scene.ask('fs.stat');
+  const [stdin, stdout] = [scene.session.newStream(), scene.session.newStream()];
+  const spawned = scene.ask('process.spawn', { mutating: true, toServer: [stdin], toClient: [stdout] });
+  scene.session.end(stdin);
+  scene.session.stop(stdout);
+  assert.ok(!scene.sent().some(({ type }) => type === 'data'));
+  scene.reply(before);
+  assert.deepEqual(scene.sent().map((message) => [message.type, 'stream' in message && message.stream]), [['request', spawned], ['stop', stdout], ['data', stdin]]);
+});
+
+test('a session that another executor has is not gone on with', () => {
+  const scene = new Scene();
+  scene.link();
+  scene.ask('fs.write', { mutating: true });
+  scene.sent();
+  scene.session.cut();
+  scene.session.dial('token', 0);
+  scene.sent();
+  scene.welcome(true, undefined, { instance: 'another' });
+  assert.deepEqual(scene.sent().map(({ type }) => type), ['close']);
+  assert.ok(scene.session.over);
 });
 
 test('a welcome on an open link begins a new one, and nothing goes out before its resume', () => {

@@ -32,7 +32,7 @@ class Scene:
     def events(self, *kinds):
         return [event for event in self.session.take_events() if not kinds or isinstance(event, kinds)]
 
-    def welcome(self, resumed=False, session="a" * 32, **limits):
+    def welcome(self, resumed=False, session="a" * 32, instance="i", **limits):
         self.links += 1
         told = dataclasses.asdict(dataclasses.replace(LIMITS, **limits))
         header = {
@@ -40,7 +40,7 @@ class Scene:
             "link": f"link-{self.links}",
             "session": session,
             "resumed": resumed,
-            "instance": "i",
+            "instance": instance,
             "uid": "u",
             "epoch": 1,
             "incarnation": 1,

@@ -218,6 +218,43 @@ def test_a_read_that_is_given_up_fails_at_once_and_a_mutation_with_its_reply(sce
     assert [each.id for each in scene.events(Answered)] == [write]
 
 
+def test_what_is_given_up_is_told_before_more_is_asked(scene):
+    scene.link()
+    running, looked = scene.ask(down=True), scene.ask()
+    scene.sent()
+    scene.reply(running)
+    scene.session.stop(running)
+    scene.session.cancel(looked)
+    asked = scene.ask()
+    told = [(message.kind, message.stream) for message in scene.sent()]
+    assert told == [(Kind.CANCEL, looked), (Kind.STOP, running), (Kind.REQUEST, asked)]
+
+
+def test_of_a_stream_the_server_hears_once_it_knows_it(scene):
+    scene.link(requests=1)
+    before = scene.ask()
+    stdin, stdout = scene.session.new_stream(), scene.session.new_stream()
+    spawned = scene.ask("process.spawn", mutating=True, to_server=(stdin,), to_client=(stdout,))
+    scene.session.end(stdin)
+    scene.session.stop(stdout)
+    assert Kind.DATA not in [message.kind for message in scene.sent()]
+    scene.reply(before)
+    told = [(message.kind, message.stream, message.end) for message in scene.sent()]
+    assert told == [(Kind.REQUEST, spawned, False), (Kind.STOP, stdout, False), (Kind.DATA, stdin, True)]
+
+
+def test_a_session_that_another_executor_has_is_not_gone_on_with(scene):
+    scene.link()
+    scene.ask("fs.write", mutating=True)
+    scene.sent()
+    scene.session.cut()
+    scene.session.dial("token", 0)
+    scene.sent()
+    scene.welcome(resumed=True, instance="another")
+    assert [message.kind for message in scene.sent()] == [Kind.CLOSE]
+    assert [event.reason for event in scene.events(Closed)] == ["protocol"]
+
+
 def test_each_notice_is_heard_once_and_acknowledged_again_after_a_cut(scene):
     scene.link()
     for _ in range(2):

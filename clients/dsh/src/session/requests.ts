@@ -67,9 +67,11 @@ export class Requests {
     this.waiting.delete(id);
   }
 
-  /** Whether what goes out by that id may begin. */
-  wasSent(id: number): boolean {
-    return !this.unsent.has(id);
+  /** Whether the request that this stream goes out with is yet to be sent. */
+  hasUnsent(stream: number): boolean {
+    if (this.unsent.has(stream)) return true;
+    for (const id of this.unsent) if (this.waiting.get(id)!.call.toServer?.includes(stream)) return true;
+    return false;
   }
 
   beginLink(): void {
@@ -90,7 +92,7 @@ export class Requests {
   }
 
   cancel(id: number): void {
-    if (this.wasSent(id)) this.toCancel.add(id);
+    if (!this.unsent.has(id)) this.toCancel.add(id);
   }
 
   nextCancel(): number | undefined {

@@ -52,6 +52,7 @@ export class Session {
   // The session.
   private session: string | undefined;
   private uid: string | undefined; // A name may pass to another sandbox.
+  private instance: string | undefined; // The executor that has it.
   private limits = limits;
 
   // The link.
@@ -282,10 +283,12 @@ export class Session {
   }
 
   private receiveWelcome(welcome: Welcome): void {
-    if (welcome.resumed && this.session !== welcome.session) throw new ProtocolError('it goes on with a session that is not this one');
+    const same = this.session === welcome.session && this.instance === welcome.instance;
+    if (welcome.resumed && !same) throw new ProtocolError('it goes on with a session that is not this one');
     const anew = this.session !== undefined && !welcome.resumed;
     this.session = welcome.session;
     this.uid = welcome.uid;
+    this.instance = welcome.instance;
     this.link = welcome.link;
     this.limits = welcome.limits;
     this.phase = 'welcomed';
@@ -395,7 +398,7 @@ export class Session {
     this.events.push({ what: 'failed', id, failure: why });
   }
 
-  // Answers and acknowledgements go before requests, requests before data.
+  // Answers and acknowledgements go before requests, requests before data. What is given up makes room for what is asked.
   private nextSending(): Sending | undefined {
     if (this.first !== undefined) {
       const first = this.first;
@@ -415,7 +418,13 @@ export class Session {
       this.pingDue = false;
       return { type: 'ping' };
     }
-    return this.nextAck() ?? this.nextRequest() ?? this.nextCancel() ?? this.streams.next((id) => this.requests.wasSent(id));
+    return (
+      this.nextAck() ??
+      this.nextCancel() ??
+      this.streams.nextStop() ??
+      this.nextRequest() ??
+      this.streams.next((id) => !this.requests.hasUnsent(id))
+    );
   }
 
   private resume(): Sending {
@@ -471,6 +480,8 @@ export class Session {
     }
     waiting.sent = true;
     if (waiting.cancelled) this.requests.cancel(id);
+    // What was given up before it was asked for.
+    for (const stream of [...(call.toClient ?? []), ...(call.down ? [id] : [])]) this.streams.stopIfGone(stream);
     return sending;
   }
 }

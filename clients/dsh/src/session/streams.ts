@@ -54,6 +54,11 @@ export class Streams {
     this.stops.add(id);
   }
 
+  /** A peer that opens it only now has not heard of its stop, or not on this link. */
+  stopIfGone(id: number): void {
+    if (!this.incoming.has(id)) this.stops.add(id);
+  }
+
   forgetIncoming(id: number): void {
     this.incoming.delete(id);
     this.toCredit.delete(id);
@@ -120,11 +125,15 @@ export class Streams {
 
   /** The next message about streams that is due. `maySend`: whether what goes out by that id may begin yet. */
   next(maySend: (id: number) => boolean): Sending | undefined {
+    return this.nextStop() ?? this.nextCredit() ?? this.nextData(maySend);
+  }
+
+  nextStop(): Sending | undefined {
     for (const id of this.stops) {
       this.stops.delete(id);
       return { type: 'stop', stream: id };
     }
-    return this.nextCredit() ?? this.nextData(maySend);
+    return undefined;
   }
 
   private nextCredit(): Sending | undefined {

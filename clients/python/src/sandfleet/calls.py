@@ -84,6 +84,10 @@ class Requests:
         """In this session."""
         return [number for number, waiting in self._waiting.items() if waiting.sent]
 
+    def has_unsent(self, stream: int) -> bool:
+        """Whether the request that it goes out with is yet to be sent."""
+        return stream in self.unsent or any(stream in self._waiting[number].call.to_server for number in self.unsent)
+
     def cancel(self, number: int) -> None:
         if number not in self.unsent:
             self._to_cancel.append(number)

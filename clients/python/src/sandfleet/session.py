@@ -44,6 +44,7 @@ class Session:
         # The session.
         self._session: str | None = None
         self._uid: str | None = None  # A name may pass to another sandbox.
+        self._instance: str | None = None  # The executor that has it.
         self._limits = LIMITS
         # The link.
         self._phase = "down"  # Then dialled, welcomed, open.
@@ -309,10 +310,10 @@ class Session:
 
     def _receive_welcome(self, message: Message) -> None:
         welcome = welcome_of(message)
-        if welcome.resumed and self._session != welcome.session:
+        if welcome.resumed and (self._session, self._instance) != (welcome.session, welcome.instance):
             raise ProtocolError("it goes on with a session that is not this one")
         anew = self._session is not None and not welcome.resumed
-        self._session, self._uid = welcome.session, welcome.uid
+        self._session, self._uid, self._instance = welcome.session, welcome.uid, welcome.instance
         self._link, self._limits = message["link"], welcome.limits
         self._phase, self._resume_due = "welcomed", True
         self._events.append(Welcomed(welcome))
@@ -385,7 +386,8 @@ class Session:
             self._events.append(Moved(stream))
         self._events.append(Failed(number, why))
 
-    # What goes out: answers and acknowledgements before requests, requests before data.
+    # What goes out: answers and acknowledgements before requests, requests before data. What is given up makes room for what is
+    # asked.
 
     def _next(self) -> Frame | None:
         if self._first:
@@ -404,9 +406,10 @@ class Session:
             return write(Kind.PING)
         return (
             self._next_ack()
-            or self._next_request()
             or self._next_cancel()
-            or self._streams.next(lambda stream: stream not in self._requests.unsent)
+            or self._streams.next_stop()
+            or self._next_request()
+            or self._streams.next(lambda stream: not self._requests.has_unsent(stream))
         )
 
     def _resume(self) -> Frame:
@@ -455,4 +458,6 @@ class Session:
         waiting.sent = True
         if waiting.cancelled:
             self._requests.cancel(number)
+        for stream in (*call.to_client, *((number,) if call.down else ())):
+            self._streams.stop_if_gone(stream)  # It was given up before it was asked for.
         return write(Kind.REQUEST, header, number, payload, end)

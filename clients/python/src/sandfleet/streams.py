@@ -258,6 +258,11 @@ class Streams:
             self.forget_incoming(stream)
             self._stops.append(stream)
 
+    def stop_if_gone(self, stream: int) -> None:
+        """A peer that opens it only now has not heard of its stop, or not on this link."""
+        if stream not in self.incoming and stream not in self._stops:
+            self._stops.append(stream)
+
     def forget_incoming(self, stream: int) -> None:
         self.incoming.pop(stream, None)
         self._to_credit.pop(stream, None)
@@ -319,9 +324,10 @@ class Streams:
 
     def next(self, may_send: Callable[[int], bool]) -> Frame | None:
         """The next frame about streams that is due. `may_send`: whether what goes out by that id may begin yet."""
-        if self._stops:
-            return write(Kind.STOP, stream=self._stops.popleft())
-        return self._next_credit() or self._next_data(may_send)
+        return self.next_stop() or self._next_credit() or self._next_data(may_send)
+
+    def next_stop(self) -> Frame | None:
+        return write(Kind.STOP, stream=self._stops.popleft()) if self._stops else None
 
     def _next_credit(self) -> Frame | None:
         while self._to_credit:
