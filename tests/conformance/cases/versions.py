@@ -2,7 +2,7 @@
 
 import os
 
-from seam import Failure, fails
+from seam import Failure, fails, not_through
 
 
 def test_each_write_changes_the_version_also_of_the_same_size(seam):  # C1
@@ -54,6 +54,31 @@ def test_changes_of_one_file_are_made_in_the_order_in_which_they_are_asked_for(s
     assert [each.operation for each in told] == ["create"] + ["update"] * 11
     assert [each.before for each in told] == [None] + [f"content {number}" for number in range(11)]
     assert seam.ground.text(seam.path("file")) == "content 11"
+
+
+@not_through("executor", "agentd", why="What is uploaded in pieces has its turn when it is whole: a client that wants order waits.")
+def test_what_is_asked_for_behind_a_large_write_is_made_behind_it(seam):  # C2
+    target, large = seam.at("file"), "large " * 200_000
+    for number in range(5):
+        written = seam.begin_write(target, f"{number}: {large}")
+        edited = seam.begin_edit(target, f"{number}: large", f"{number}: small")
+        written.result()
+        edited.result()
+        assert seam.ground.text(seam.path("file")).startswith(f"{number}: small")
+
+
+def test_who_gives_up_in_the_line_is_told_and_holds_nobody_up(seam):  # C2 R6
+    target = seam.at("file")
+    first = seam.begin_write(target, "large " * 200_000)
+    given_up = seam.begin_edit(target, "large", "never", replace_all=True).abort()
+    last = seam.begin_write(target, "last")
+    try:
+        given_up.result()
+    except Failure as failure:
+        assert failure.code in ("FS_ABORTED", "FS_STALE_VERSION"), failure  # Where nothing was there yet to edit.
+    first.result()
+    last.result()
+    assert seam.ground.at(seam.path("file")).exists()
 
 
 def winners_of(asked):

@@ -11,6 +11,7 @@ import { nameFromWire, nameToShow, nameToWire } from '../wire/name.js';
 import { toFsError } from './errors.js';
 import * as paths from './paths.js';
 import { decoded, withLf } from './text.js';
+import { Turns } from './turns.js';
 
 type Opts = { cwd?: string; signal?: AbortSignal } | undefined;
 type Ok = { [name: string]: any };
@@ -20,6 +21,8 @@ const diffBytesMax = 10 << 20; // Exclusive, of either side.
 
 /** `ctx.fs`: the files of the sandbox. Each operation is one request, and what must be atomic is so in the sandbox. */
 export class SandboxFileSystem extends FileSystem {
+  private readonly turns = new Turns();
+
   constructor(ctx: Context, private readonly world: World) {
     super(ctx);
   }
@@ -115,7 +118,7 @@ export class SandboxFileSystem extends FileSystem {
     target: FsTarget, content: string, expected?: FsWriteIntent, signal?: AbortSignal, sandboxPolicy?: SandboxExecutionPolicy,
   ): Promise<FsWriteOutcome> {
     const what = `write "${target.displayPath}"`;
-    return this.doing(what, async () => {
+    return this.changing(what, target, signal, async () => {
       const upload = Buffer.from(content, 'utf8');
       const args = { ...at(target), size: upload.length, intent: expected, mode: newFileMode, diffBytesMax };
       const options = { mutating: true, signal, upload, ...this.narrowing(what, sandboxPolicy) };
@@ -135,7 +138,7 @@ export class SandboxFileSystem extends FileSystem {
     sandboxPolicy?: SandboxExecutionPolicy,
   ): Promise<FsEditOutcome> {
     const what = `edit "${target.displayPath}"`;
-    return this.doing(what, async () => {
+    return this.changing(what, target, signal, async () => {
       const old = Buffer.from(edit.oldString, 'utf8');
       const upload = Buffer.concat([old, Buffer.from(edit.newString, 'utf8')]);
       const { replaceAll } = edit;
@@ -158,6 +161,10 @@ export class SandboxFileSystem extends FileSystem {
     const narrowing = narrowingOf(this.world, asked);
     if (narrowing === undefined) throw new FsError(`${what}: nobody knows the mode "${asked?.mode}"`, 'FS_SANDBOX_DENIED');
     return narrowing;
+  }
+
+  private changing<T>(what: string, target: FsTarget, signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
+    return this.doing(what, () => this.turns.take(target.targetKey, signal, run));
   }
 
   private async doing<T>(what: string, run: () => Promise<T>): Promise<T> {
