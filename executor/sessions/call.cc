@@ -61,7 +61,10 @@ std::optional<wire::Piece> Call::take_ready() {
 
 aio::Task<std::optional<wire::Piece>> Call::take() {
   for (;;) {
-    if (auto piece = take_ready()) co_return piece;
+    if (auto piece = take_ready()) {
+      if (piece->error) co_return std::nullopt;
+      co_return piece;
+    }
     if (!links_.session(session_) || stop().stop_requested()) co_return std::nullopt;
     co_await progress_->moved.wait();
   }

@@ -54,9 +54,9 @@ class Call {
   void end(std::optional<wire::Failure> error = std::nullopt);
   aio::Task<> until_unwanted();  // Nobody reads its download any more, or it was given up.
   aio::Task<> until_given_up();
-  // The next piece that came in; nothing when it was given up.
+  // The next piece that came in; nothing when it was given up, or has broken off.
   aio::Task<std::optional<wire::Piece>> take();
-  // The same of what is there already.
+  // What is there already; one that has broken off ends with its error.
   std::optional<wire::Piece> take_ready();
 
  private:

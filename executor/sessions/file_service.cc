@@ -195,7 +195,7 @@ aio::Task<FsResult<WriteOutcome>> upload(Site site, FileAddress address, WriteRe
          co_await site.files.begin_upload(address, std::move(request), call.stop()));
   for (bool ended = false; !ended; piece.reset()) {
     if (!piece) piece = co_await call.take();
-    if (!piece) co_return given_up();
+    if (!piece || piece->error) co_return given_up();
     ended = piece->end;
     CO_CHECK_OK(co_await upload->write_at(static_cast<std::uint64_t>(piece->offset),
                                           std::move(piece->bytes)));
@@ -210,7 +210,7 @@ aio::Task<> run(Site site, wire::WriteArgs args) {
   // so that changes are made in the order in which they were asked for.
   auto piece = call.take_ready();
   std::optional<Turns::Place> turn;
-  if (piece && piece->end) {
+  if (piece && piece->end && !piece->error) {
     auto joined = site.files.line_up(address);
     if (!joined) co_return call.fail(failure_of(joined.error()));
     turn = *std::move(joined);

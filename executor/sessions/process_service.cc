@@ -96,7 +96,7 @@ aio::Task<ProcessResult<std::string>> upload(CallPointer call, std::shared_ptr<S
   std::string bytes;
   for (;;) {
     const auto piece = co_await call->take();
-    if (!piece || piece->error) co_return given_up();
+    if (!piece) co_return given_up();
     if (bytes.size() + piece->bytes.size() > kDataBytesMax)
       co_return ProcessFailure(ProcessFault::kInvalid, "the data for stdin are too long");
     if (!share->grow(piece->bytes.size())) co_return too_much_at_once();

@@ -8,7 +8,7 @@ import stat
 import sys
 
 from whole import delete_all, whole_world, world
-from harness import Agentd, Closed, Harness, Proxy, new_handle
+from harness import DATA, END, Agentd, Closed, Harness, Proxy, new_handle
 from world import provider_manifest, sandbox_manifest, sum_of, wait_until
 
 
@@ -51,6 +51,12 @@ def test_a_harness_works_with_files_in_its_sandbox():
             assert made["created"], made
             info = harness.call("fs.stat", {"path": "a/b"})["info"]
             assert info["type"] == "directory", info
+            half = harness.ask("fs.write", {"path": "a/half"}, mutating=True, up=True)
+            harness.send(DATA, half, {"offset": 0}, b"half")
+            harness.send(DATA, half, {"offset": 4, "error": {"code": "CANCELLED", "message": "its source is gone"}}, flags=END)
+            harness.wait(lambda: half in harness.replies)
+            assert harness.replies[half]["error"]["code"] == "FS_ABORTED", harness.replies[half]
+            assert harness.call("fs.stat", {"path": "a/half"})["info"] is None
             box = seen["status"]["sandboxID"]
             assert world.run_inside(provider, box, "ls -d $HOME/a/b")[0] == 0
             assert agentd.metrics()["sandfleet_agentd_links"] == 1

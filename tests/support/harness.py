@@ -195,7 +195,7 @@ class Harness:
         except OSError as why:
             raise Closed(None, str(why)) from why
 
-    def ask(self, op, args, mutating=False, down=False, streams=()):
+    def ask(self, op, args, mutating=False, up=False, down=False, streams=()):
         """The request's id; call() to wait for its reply."""
         self.last_id += 1
         number = self.last_id
@@ -203,6 +203,8 @@ class Harness:
         if mutating:
             self.last_seq += 1
             header["seq"] = self.last_seq
+        if up:
+            header["up"] = True
         if down:
             self.streams[number] = Stream()
             header["down"] = WINDOW
