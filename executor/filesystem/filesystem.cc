@@ -75,10 +75,11 @@ aio::Task<FsResult<WriteOutcome>> Upload::commit(std::stop_token abort) {
 }
 
 Filesystem::Filesystem(aio::Executor executor, aio::Background& background,
-                       std::shared_ptr<Stagings> stagings)
+                       std::shared_ptr<Stagings> stagings, AtHand at_hand)
     : executor_(executor),
       background_(background),
       stagings_(std::move(stagings)),
+      at_hand_(std::move(at_hand)),
       turns_(executor) {}
 
 aio::Task<FsResult<Target>> Filesystem::locate_with(Locator locator, FileAddress address) {
@@ -145,6 +146,7 @@ aio::Task<FsResult<Target>> Filesystem::resolve(FileAddress address) {
 }
 
 aio::Task<FsResult<std::optional<FileInfo>>> Filesystem::stat(FileAddress address) {
+  if (auto info = at_hand_.stat(address)) co_return std::move(info);
   auto work = [address = std::move(address)] { return stat_target(address); };
   co_return co_await background_.run(std::move(work));
 }
@@ -156,6 +158,7 @@ aio::Task<FsResult<std::optional<EntryInfo>>> Filesystem::lstat(FileAddress addr
 
 aio::Task<FsResult<OpenedFile>> Filesystem::open(FileAddress address, ReadRequest request,
                                                  std::size_t bytes_max, std::stop_token abort) {
+  if (auto opened = at_hand_.open(address, request, bytes_max)) co_return *std::move(opened);
   auto work = [address = std::move(address), request, bytes_max, abort] {
     return open_file(address, request, bytes_max, abort);
   };

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "executor/files/watch.h"
+#include "executor/filesystem/at_hand.h"
 #include "executor/filesystem/change.h"
 #include "executor/filesystem/copy.h"
 #include "executor/filesystem/failure.h"
@@ -45,19 +46,14 @@ class Upload {
   Turns order_;
 };
 
-struct OpenedFile {
-  std::shared_ptr<FileReader> reader;
-  std::string first;  // Empty: so is the file.
-};
-
 // The files of the sandbox, as harnesses work with them: any number of clients, one after the other
-// where they change the same file. Runs on the loop, and does what blocks in the background. A
-// change can be aborted, by a stop asked for on the loop, until it is committed: kAborted. Whoever
-// awaits keeps this, and what he passed, alive.
+// where they change the same file. Runs on the loop, and does in the background what may
+// block. A change can be aborted, by a stop asked for on the loop, until it is committed: kAborted.
+// Whoever awaits keeps this, and what he passed, alive.
 class Filesystem {
  public:
   Filesystem(aio::Executor executor, aio::Background& background,
-             std::shared_ptr<Stagings> stagings);
+             std::shared_ptr<Stagings> stagings, AtHand at_hand = {});
   Filesystem(const Filesystem&) = delete;
   Filesystem& operator=(const Filesystem&) = delete;
 
@@ -141,6 +137,7 @@ class Filesystem {
   aio::Executor executor_;
   aio::Background& background_;
   std::shared_ptr<Stagings> stagings_;
+  AtHand at_hand_;
   Turns turns_;
 };
 

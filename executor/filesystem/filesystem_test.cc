@@ -39,7 +39,7 @@ class Clients : public testing::Test {
   Tree tree_;
   aio::Loop loop_;
   aio::Background background_{4};
-  Filesystem files_{loop_.executor(), background_, tree_.stagings};
+  Filesystem files_{loop_.executor(), background_, tree_.stagings, AtHand(tree_.path().string())};
 };
 
 aio::Task<> write_letter(Filesystem& files, FileAddress address, char letter) {

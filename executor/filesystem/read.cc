@@ -1,7 +1,7 @@
 #include "executor/filesystem/read.h"
 
 #include <fcntl.h>
-#include <unistd.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,12 +28,17 @@ FsError not_text(const std::string& path) {
 }  // namespace
 
 FsResult<FileReader> FileReader::open(const std::string& key, const ReadRequest& request) {
+  const auto place = open_without_links(key, O_PATH);
+  if (!place) return FsError(place.error());
+  return open(*place, key, request);
+}
+
+FsResult<FileReader> FileReader::open(const base::Fd& place, const std::string& key,
+                                      const ReadRequest& request) {
   FileReader reader;
   reader.path_ = key;
   reader.request_ = request;
-  const auto place = open_without_links(key, O_PATH);
-  if (!place) return FsError(place.error());
-  auto info = look_at(*place, key);
+  auto info = look_at(place, key);
   if (!info) return FsError(info.error());
   reader.info_ = *std::move(info);
   if (reader.info_.kind == EntryKind::kSymlink) return FsError("read", key, ELOOP);
@@ -43,7 +48,7 @@ FsResult<FileReader> FileReader::open(const std::string& key, const ReadRequest&
   const std::uint64_t ahead = size > request.from ? size - request.from : 0;
   if (request.bytes_max && std::min(ahead, request.length.value_or(ahead)) > *request.bytes_max)
     return too_large(key, *request.bytes_max);
-  auto file = reopen(*place, key, O_RDONLY);
+  auto file = reopen(place, key, O_RDONLY);
   if (!file) return FsError(file.error());
   reader.file_ = *std::move(file);
   return reader;
@@ -56,7 +61,8 @@ FsResult<std::string> FileReader::read(std::size_t bytes) {
   std::size_t filled = 0;
   while (filled < content.size()) {
     const auto at = static_cast<off_t>(request_.from + read_);
-    const ssize_t got = ::pread(file_.get(), content.data() + filled, content.size() - filled, at);
+    const iovec room{content.data() + filled, content.size() - filled};
+    const ssize_t got = ::preadv2(file_.get(), &room, 1, at, flags_);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return FsError("read", path_, errno);
     if (got == 0) break;
@@ -90,6 +96,13 @@ FsResult<std::string> FileReader::next(std::size_t bytes_max, const std::stop_to
   if (first && has_nul(std::string_view(bytes).substr(0, kNulSampleBytes)))
     return fs_error(FsCode::kNotText, path_, " has a zero byte near its beginning");
   return next_text(std::move(bytes), came_short);
+}
+
+FsResult<std::string> FileReader::next_from_memory(std::size_t bytes_max) {
+  flags_ = RWF_NOWAIT;
+  auto piece = next(bytes_max, {});
+  flags_ = 0;
+  return piece;
 }
 
 FsResult<std::string> FileReader::next_text(std::string bytes, bool last) {

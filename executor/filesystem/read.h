@@ -19,7 +19,7 @@ struct ReadRequest {
 };
 
 // The content of a regular file, in pieces. Never waits for the other end of a pipe. Its calls
-// block; one at a time.
+// block, but for what says otherwise; one at a time.
 class FileReader {
  public:
   static constexpr std::size_t kPieceBytesMax = 1u << 20;
@@ -27,12 +27,18 @@ class FileReader {
   // `key` is a target's. kNotFound, then kNotRegularFile, then kTooLarge; kIoError where a link has
   // come into the way.
   static FsResult<FileReader> open(const std::string& key, const ReadRequest& request);
+  // The same of what is open as O_PATH.
+  static FsResult<FileReader> open(const base::Fd& place, const std::string& key,
+                                   const ReadRequest& request);
 
   const FileInfo& info() const { return info_; }
   // At least one byte and about `bytes_max` at most, as they stand in the file; empty at the end.
   // Text comes in whole characters. kNotText when the next bytes are none, also after good pieces;
   // kTooLarge when the file has grown past the request's bound.
   FsResult<std::string> next(std::size_t bytes_max, const std::stop_token& abort);
+  // The next piece as far as it is in memory (preadv2(2), RWF_NOWAIT); else an error, and this
+  // reader is of no more use.
+  FsResult<std::string> next_from_memory(std::size_t bytes_max);
   // Whether the last piece is known to have been all that was left.
   bool at_end() const { return at_end_; }
 
@@ -47,6 +53,7 @@ class FileReader {
   ReadRequest request_;
   std::uint64_t read_ = 0;  // Bytes so far.
   bool at_end_ = false;
+  int flags_ = 0;      // Of each read.
   std::string begun_;  // The beginning of a character whose rest is yet to come.
 };
 

@@ -25,6 +25,14 @@ int why_no_folder(int parent, const char* name, int error_number) {
   return link ? ELOOP : error_number;
 }
 
+base::Fd open_at_once(const std::string& path, int flags, std::uint64_t resolve) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags);
+  how.resolve = resolve;
+  return base::Fd(
+      static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+}
+
 // Where the kernel has no openat2, or a filter of system calls refuses it.
 FileResult<base::Fd> walk_by_names(const std::string& path, int flags) {
   base::Fd at(::open("/", kFolder));
@@ -52,16 +60,19 @@ FileResult<base::Fd> open_without_links(const std::string& path, int flags) {
     return opened;
   }
   if (!left_out(Mechanism::kOpenat2)) {
-    open_how how{};
-    how.flags = static_cast<std::uint64_t>(flags);
-    how.resolve = RESOLVE_NO_SYMLINKS;
-    base::Fd opened(
-        static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+    base::Fd opened = open_at_once(path, flags, RESOLVE_NO_SYMLINKS);
     if (opened) return opened;
     if (errno != ENOSYS && errno != EPERM)
       return FileError("open", path, why_no_folder(AT_FDCWD, path.c_str(), errno));
   }
   return walk_by_names(path, flags);
+}
+
+std::optional<base::Fd> open_from_memory(const std::string& path) {
+  if (left_out(Mechanism::kNoLinks) || left_out(Mechanism::kOpenat2)) return std::nullopt;
+  constexpr int kFlags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  base::Fd opened = open_at_once(path, kFlags, RESOLVE_NO_SYMLINKS | RESOLVE_CACHED);
+  return opened ? std::optional(std::move(opened)) : std::nullopt;
 }
 
 std::string below(const std::string& folder, std::string_view name) {

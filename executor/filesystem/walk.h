@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,12 +10,16 @@
 #include "libs/base/fd.h"
 
 // From the root to a canonical path through folders alone: where one of its names has become a
-// link since, it is ELOOP and never another file. All of it blocks.
+// link since, it is ELOOP and never another file. All of it blocks, but for what says otherwise.
 namespace executor {
 
 // The last name may be a link with O_PATH, which then opens the link itself. O_CLOEXEC and
 // O_NOFOLLOW are always added.
 FileResult<base::Fd> open_without_links(const std::string& path, int flags);
+
+// The same as O_PATH, and as far as the kernel has all of the path in memory: it does not wait for
+// a disk, nor for whoever else may serve a folder (openat2(2), RESOLVE_CACHED).
+std::optional<base::Fd> open_from_memory(const std::string& path);
 
 // "/a/b/c" of "/a/b" and "c".
 std::string below(const std::string& folder, std::string_view name);

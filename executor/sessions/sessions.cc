@@ -25,7 +25,7 @@ wire::HostSettings settings_of(const SessionsSite& site) {
 Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
     : executor_(site.executor),
       workspace_(site.workspace),
-      files_(site.executor, site.background, site.stagings),
+      files_(site.executor, site.background, site.stagings, AtHand(site.workspace)),
       file_service_(files_, site.workspace),
       archive_service_(site.executor, files_, site.stagings, site.workspace),
       search_service_(files_, site.background, site.processes, site.tools, site.workspace),
