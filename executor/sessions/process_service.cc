@@ -131,6 +131,12 @@ ProcessFailure goes_nowhere(std::string_view which) {
   return ProcessFailure(ProcessFault::kInvalid, "the process was started without that ", which);
 }
 
+aio::Task<> until_too_late(CallPointer call, std::optional<std::int64_t> timeout_ms) {
+  if (!timeout_ms) co_return co_await call->until_given_up();
+  const auto timeout = std::min(base::Milliseconds(*timeout_ms), kWaitMax);
+  co_await aio::race(aio::sleep_for(timeout), call->until_given_up());
+}
+
 aio::Task<> run(Site site, wire::ReadOutputArgs args) {
   Call& call = *site.call;
   const auto process = co_await site.processes.find_begun(site.caller, args.handle);
@@ -138,6 +144,8 @@ aio::Task<> run(Site site, wire::ReadOutputArgs args) {
   const auto& output =
       args.output == wire::OutputName::kStdout ? (*process)->out() : (*process)->errors();
   if (!output) co_return call.fail(failure_of(goes_nowhere("output")));
+  if (args.wait_ms)
+    co_await aio::race(output->wait_for(args.from), until_too_late(site.call, args.wait_ms));
   auto piece = output->read(args.from, static_cast<std::size_t>(args.bytes_max));
   if (!piece) co_return call.fail(failure_of(piece.error()));
   Share share(site.held);
@@ -161,12 +169,6 @@ Milestone milestone_of(wire::WaitUntil until) {
 
 aio::Task<> until_reached(std::shared_ptr<Subprocess> process, Milestone milestone) {
   static_cast<void>(co_await process->until(milestone));
-}
-
-aio::Task<> until_too_late(CallPointer call, std::optional<std::int64_t> timeout_ms) {
-  if (!timeout_ms) co_return co_await call->until_given_up();
-  const auto timeout = std::min(base::Milliseconds(*timeout_ms), kWaitMax);
-  co_await aio::race(aio::sleep_for(timeout), call->until_given_up());
 }
 
 aio::Task<> run(Site site, wire::WaitArgs args) {

@@ -132,6 +132,34 @@ aio::Task<> read_by_offset(Site& site) {
       site.client, wire::ReadOutputArgs{args.handle, OutputName::kStdout, 17}, reading);
   EXPECT_EQ(beyond.code(), FailureCode::kInvalid);
 }
+
+aio::Task<> read_what_comes(Site& site) {
+  auto args = site.command({"cat"});
+  args.out = wire::Collected{.bytes_max = 1000};
+  const std::uint32_t in = site.client.session.new_stream();
+  args.in = wire::Pipe{in};
+  co_await Client::ask(site.client, args, {.mutating = true, .to_server = {in}});
+  const auto read = [&](std::int64_t from, std::int64_t wait_ms) {
+    return site.client.begin(
+        wire::ReadOutputArgs{.handle = args.handle, .from = from, .wait_ms = wait_ms},
+        {.download = true});
+  };
+  const auto at_once = co_await Client::answer(site.client, read(0, 1));
+  const auto nothing = at_once.as<wire::ReadOutputArgs>();
+  EXPECT_TRUE(at_once.ok && nothing.next == 0 && !nothing.ended) << "nothing came in that time";
+  const std::uint32_t first = read(0, 100'000);
+  co_await Client::put(site.client, in, "here", false);
+  EXPECT_EQ((co_await Client::all_of(site.client, first)).bytes, "here");
+  const std::uint32_t last = read(4, 100'000);
+  co_await Client::put(site.client, in, "", true);
+  const auto over = (co_await Client::answer(site.client, last)).as<wire::ReadOutputArgs>();
+  EXPECT_TRUE(over.ended && over.next == 4);
+  const auto state =
+      (co_await wait_until(site.client, args.handle, WaitUntil::kEmpty)).as<wire::WaitArgs>().state;
+  EXPECT_TRUE(state.age_ms && !state.detached);
+}
+TEST(ProcessService, WaitsForWhatIsToBeRead) { tell_connected(read_what_comes); }
+
 // covers: O1, O2, O3
 TEST(ProcessService, ReadsTheTailByOffsetsAsOftenAsAsked) { tell_connected(read_by_offset); }
 

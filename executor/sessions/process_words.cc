@@ -90,7 +90,9 @@ wire::ProcessState state_of(const SubprocessState& state) {
                           .settled = state.settled,
                           .empty = state.empty,
                           .out = state_of(state.out),
-                          .err = state_of(state.errors)};
+                          .err = state_of(state.errors),
+                          .age_ms = state.age.count(),
+                          .detached = state.detached};
   if (state.terminal)
     told.terminal = wire::TerminalSize{state.terminal->rows, state.terminal->columns};
   if (state.exit && state.exit->code) told.exit_code = *state.exit->code;

@@ -45,10 +45,11 @@ wire::SpawnArgs in_terminal(Site& site, std::vector<std::string> argv, Shell& sh
   return args;
 }
 
-aio::Task<Shell> begin_shell(Site& site) {
+aio::Task<Shell> begin_shell(Site& site, bool detached = false) {
   Shell shell;
   // One that edits lines would paint them anew when its size changes.
   auto args = in_terminal(site, {"bash", "--noprofile", "--norc", "--noediting", "-i"}, shell);
+  args.detached = detached;
   const auto spawned = co_await Client::ask(
       site.client, args,
       {.mutating = true, .to_client = {shell.shown}, .to_server = {shell.typed}});
@@ -200,6 +201,46 @@ aio::Task<> come_back(Site& site) {
 }
 // covers: 4.7 4.8
 TEST(TerminalService, GoesOnExactlyForWhoComesBackOrSaysWhatIsLost) { tell_connected(come_back); }
+
+// Whoever comes next finds the shell as it was left: the variable that was set, the size.
+aio::Task<> outlive(Site& site) {
+  Shell shell = co_await begin_shell(site, true);
+  co_await see(site, shell, std::string(kPrompt));
+  co_await enter(site, shell, "kept=whole");
+  co_await see(site, shell, "kept=whole\r\n" + std::string(kPrompt));
+  site.client.session.finish();
+  site.client.said.notify_all();
+
+  Client& next = site.mate;
+  site.tasks.spawn(Client::carry(next));
+  const std::uint32_t typed = next.session.new_stream(), shown = next.session.new_stream();
+  const auto attached =
+      (co_await Client::ask(
+           next,
+           wire::AttachArgs{
+               .handle = shell.handle, .in = typed, .out = wire::AttachedOutput{shown, 0}},
+           {.mutating = true, .to_client = {shown}, .to_server = {typed}}))
+          .as<wire::AttachArgs>();
+  EXPECT_TRUE(attached.state.detached && !attached.state.exited);
+  EXPECT_EQ(attached.state.terminal, (wire::TerminalSize{40, 160}));
+  EXPECT_TRUE(co_await Client::put(next, typed, "echo \"<$kept>\"; exit 4\n", false));
+  const auto all = co_await Client::all_of(next, shown);
+  EXPECT_TRUE(all.bytes.starts_with(shell.seen.bytes)) << all.bytes;
+  EXPECT_NE(all.bytes.find("<whole>"), std::string::npos) << all.bytes;
+  const auto over = co_await testing::wait_until(next, shell.handle, WaitUntil::kEmpty);
+  EXPECT_EQ(over.as<wire::WaitArgs>().state.exit_code, 4);
+}
+TEST(TerminalService, KeepsADetachedTerminalForWhoComesNext) { tell_connected(outlive); }
+
+aio::Task<> name_the_shell(Site& site) {
+  Shell shell;
+  auto args = in_terminal(site, {"sh", "-c", "echo \"$SHELL\""}, shell);
+  args.env.emplace_back("SHELL", "/bin/asked-for");
+  co_await Client::ask(site.client, args,
+                       {.mutating = true, .to_client = {shell.shown}, .to_server = {shell.typed}});
+  EXPECT_EQ((co_await Client::all_of(site.client, shell.shown)).bytes, "/bin/asked-for\r\n");
+}
+TEST(TerminalService, LeavesTheShellToWhoNamesOne) { tell_connected(name_the_shell); }
 
 aio::Task<> refuse(Site& site) {
   Client& client = site.client;

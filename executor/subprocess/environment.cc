@@ -23,8 +23,9 @@ bool is_withheld(std::string_view name) {
   return false;
 }
 
-Environment with_terminal(Environment of_user) {
+Environment with_terminal(Environment of_user, const std::string& login_shell) {
   of_user["TERM"] = "xterm-256color";
+  if (!login_shell.empty()) of_user.emplace("SHELL", login_shell);
   return of_user;
 }
 

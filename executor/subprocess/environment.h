@@ -17,8 +17,9 @@ Environment read_environment(const char* const* entries);
 // a secret's, or is the harness's own.
 bool is_withheld(std::string_view name);
 
-// What of it names the terminal is this one's: what ours shows them is not ours to know.
-Environment with_terminal(Environment of_user);
+// What of it names the terminal is this one's: what ours shows them is not ours to know. A shell
+// that nothing names is the one that he logs in with.
+Environment with_terminal(Environment of_user, const std::string& login_shell);
 
 // What a program begins with: the user's less what is withheld, then the caller's changes, which
 // may set any name.

@@ -36,6 +36,13 @@ TEST(Environment, IsTheUsersWithTheChangesOfTheCaller) {
   EXPECT_EQ(environment_for(of_user, changes), expected);
 }
 
+TEST(Environment, OfATerminalNamesItAndTheShellThatNothingElseNames) {
+  EXPECT_EQ(with_terminal({{"TERM", "dumb"}}, "/bin/zsh"),
+            (Environment{{"TERM", "xterm-256color"}, {"SHELL", "/bin/zsh"}}));
+  EXPECT_EQ(with_terminal({{"SHELL", "/bin/fish"}}, "/bin/zsh")["SHELL"], "/bin/fish");
+  EXPECT_FALSE(with_terminal({}, "").contains("SHELL"));
+}
+
 // covers: 4.3
 TEST(Environment, IsReadAsAProcessHasIt) {
   const char* const entries[] = {"A=1", "B=x=y", "=hidden", "nothing", "A=2", "C=", nullptr};

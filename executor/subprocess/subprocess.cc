@@ -47,6 +47,7 @@ Subprocess::Subprocess(aio::Executor executor, SpawnRequest request, Origin orig
     : executor_(executor),
       request_(std::move(request)),
       origin_(std::move(origin)),
+      begun_(now()),
       tree_(std::move(contained.tree)),
       report_(std::move(contained.ends.report)),
       out_(open(std::move(contained.ends.stdout_end), request_.stdout_mode, spills)),
@@ -214,6 +215,8 @@ SubprocessState Subprocess::state() const {
   if (errors_) state.errors = errors_->state();
   if (input_) state.input_arrived = input_->arrived();
   state.terminal = request_.terminal;
+  state.age = std::chrono::duration_cast<base::Milliseconds>(now() - begun_);
+  state.detached = origin_.session.empty();
   return state;
 }
 

@@ -36,6 +36,8 @@ struct SubprocessState {
   std::optional<OutputState> out = std::nullopt, errors = std::nullopt;
   std::int64_t input_arrived = 0;
   std::optional<TerminalSize> terminal = std::nullopt;
+  base::Milliseconds age{};
+  bool detached = false;
 };
 
 enum class Reach { kCommand, kGroup, kTree };
@@ -123,6 +125,7 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   aio::Executor executor_;
   SpawnRequest request_;
   Origin origin_;
+  base::Moment begun_;
   std::unique_ptr<Containment> tree_;
   base::Fd report_;
   std::shared_ptr<ProcessInput> input_;

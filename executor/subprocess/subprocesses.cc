@@ -84,7 +84,8 @@ Launch Subprocesses::launch_for(const SpawnRequest& request) const {
   Launch launch;
   launch.argv = request.argv;
   launch.env = environment_for(
-      request.terminal ? with_terminal(site_.environment) : site_.environment, request.env);
+      request.terminal ? with_terminal(site_.environment, site_.user.shell) : site_.environment,
+      request.env);
   launch.terminal = request.terminal;
   launch.cwd = request.cwd;
   launch.user = site_.user;

@@ -198,6 +198,11 @@ TEST(ProcessOperations, ReadWhatTheyWrote) {
               R"({"reached":true,"state":{"empty":true,"exitCode":null,"exited":true,"pid":9,)"
               R"("settled":false,"signal":"SIGKILL",)"
               R"("stdout":{"bytes":3,"ended":true,"lossy":false}}})");
+  expect_same(ReadOutputArgs{.handle = kHandle, .from = 7, .wait_ms = 20'000},
+              R"({"from":7,"handle":"0123456789abcdef","output":"stdout","waitMs":20000})");
+  expect_same(ProcessState{.pid = 3, .age_ms = 61'000, .detached = true},
+              R"({"ageMs":61000,"detached":true,"empty":false,"exitCode":null,"exited":false,)"
+              R"("pid":3,"settled":false,"signal":null})");
   expect_same(SignalArgs{kHandle, "SIGINT", SignalArgs::To::kLeader},
               R"({"handle":"0123456789abcdef","signal":"SIGINT","to":"leader"})");
   expect_same(SignalArgs::Ok{true}, R"({"delivered":true})");

@@ -143,6 +143,7 @@ void fields(auto& visit, Fields& m) {
   visit("output", m.output, kOutput);
   visit("from", m.from, kCount);
   visit.with_default("maxBytes", m.bytes_max, kReadBytesMax, Number{0, kReadBytesMax});
+  visit.optional("waitMs", m.wait_ms, kCount);
 }
 
 template <Is<ReadOutputArgs::Ok> Fields>
@@ -173,6 +174,8 @@ void fields(auto& visit, Fields& m) {
   visit.optional("stdout", m.out, Inner<OutputState>{});
   visit.optional("stderr", m.err, Inner<OutputState>{});
   visit.optional("terminal", m.terminal, Inner<TerminalSize>{});
+  visit.optional("ageMs", m.age_ms, kCount);
+  visit.with_default("detached", m.detached, false, kFlag);
 }
 
 template <Is<WaitArgs> Fields>

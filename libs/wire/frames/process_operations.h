@@ -98,6 +98,7 @@ struct ReadOutputArgs {
   OutputName output = OutputName::kStdout;
   std::int64_t from = 0;
   std::int64_t bytes_max = kReadBytesMax;
+  std::optional<std::int64_t> wait_ms = std::nullopt;  // For something to be there.
   bool operator==(const ReadOutputArgs&) const = default;
 };
 
@@ -116,6 +117,8 @@ struct ProcessState {
   bool settled = false, empty = false;
   std::optional<OutputState> out = std::nullopt, err = std::nullopt;
   std::optional<TerminalSize> terminal = std::nullopt;
+  std::optional<std::int64_t> age_ms = std::nullopt;  // Since it was begun.
+  bool detached = false;                              // It ends with no session.
   bool operator==(const ProcessState&) const = default;
 };
 
