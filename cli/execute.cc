@@ -6,37 +6,36 @@
 #include <ostream>
 #include <utility>
 
+#include "cli/cut_news.h"
 #include "cli/exit_code.h"
 #include "cli/held_signals.h"
-#include "libs/base/crypto.h"
 #include "libs/base/signals.h"
 #include "libs/wire/client/pump.h"
 
 namespace cli {
 namespace {
 
-using base::ErrorCode;
 using wire::Failure;
 
-constexpr base::Seconds kUntoldFor{2};  // Shorter cuts are nobody's business.
-
-// What runs, from the wish to its exit code.
+// What runs, from the wish to its exit code. One that was `joined` goes on without us.
 class Execution {
  public:
-  Execution(wire::Connection& connection, const Command& command, const Ends& ends,
-            const Terminal& terminal)
+  Execution(wire::Connection& connection, const Command& command,
+            const std::optional<Joined>& joined, const Ends& ends, const Terminal& terminal)
       : connection_(connection),
         session_(connection.session()),
         command_(command),
+        joined_(joined),
         ends_(ends),
         terminal_(terminal),
+        cut_news_(ends.watched),
         source_(ends.in, session_.new_stream()),
         out_(ends.out, session_.new_stream()),
         err_(ends.err, session_.new_stream()) {}
 
   int run() {
     open();
-    if (!exit_) spawn();
+    if (!exit_) joined_ ? attach() : spawn();
     while (!exit_) step();
     connection_.finish();
     return *exit_;
@@ -45,18 +44,22 @@ class Execution {
  private:
   void open();
   void spawn();
+  void attach();
+  void wait_for_its_end();
   void step();
   base::Moment next_moment() const;
   void hear(const wire::Answered& answered);
+  void hear_joined(const base::Json& answer);
   void hear(const wire::Failed& failed);
   void hear(const wire::StreamUnwanted& unwanted);
   void hear(const wire::Noticed& noticed);
   void hear_signal(int number);
+  void leave(int code, const std::string& why = {});
   void pass_on(int number);
   void terminate();
   void watch_limit();
   void watch_outputs();
-  void tell_of_cut();
+  void give_up_output(int problem);
   void judge();
   void end(int code, const std::string& why = {});
   void tell(const std::string& what);
@@ -66,14 +69,16 @@ class Execution {
   wire::Connection& connection_;
   wire::ClientSession& session_;
   const Command& command_;
+  const std::optional<Joined>& joined_;
   const Ends& ends_;
   const Terminal& terminal_;
+  CutNews cut_news_;
   std::string handle_;
   wire::Source source_;
   wire::Sink out_, err_;
 
-  std::optional<std::uint32_t> spawn_, wait_;
-  bool begun_ = false, limit_reached_ = false, output_lost_ = false, told_of_cut_ = false;
+  std::optional<std::uint32_t> begin_, wait_;
+  bool begun_ = false, limit_reached_ = false, output_lost_ = false;
   std::vector<int> signals_;  // That have come.
   base::Moment limit_at_ = base::Moment::max();
   std::optional<wire::ProcessState> state_;  // How it ended.
@@ -122,8 +127,33 @@ void Execution::spawn() {
     source_.stop();
   }
   handle_ = args.handle;
-  spawn_ = ask(args, std::move(how));
-  if (!spawn_) return end(kNotBegun, "the command is longer than a request may be");
+  begin_ = ask(args, std::move(how));
+  if (!begin_) return end(kNotBegun, "the command is longer than a request may be");
+  wait_for_its_end();
+}
+
+void Execution::attach() {
+  handle_ = joined_->handle;
+  wire::AttachArgs args{.handle = handle_};
+  wire::Call how{.mutating = true};
+  if (joined_->input) {
+    args.in = source_.stream();
+    how.to_server = {source_.stream()};
+  } else {
+    source_.stop();
+  }
+  const auto take = [&](bool there, const wire::Sink& sink, auto& into) {
+    if (!there) return;
+    into = wire::AttachedOutput{.stream = sink.stream(), .from = 0};
+    how.to_client.push_back(sink.stream());
+  };
+  take(joined_->out, out_, args.out);
+  take(joined_->err, err_, args.err);
+  begin_ = ask(args, std::move(how));
+  wait_for_its_end();
+}
+
+void Execution::wait_for_its_end() {
   wait_ = ask(wire::WaitArgs{.handle = handle_, .until = wire::WaitUntil::kSettled});
 }
 
@@ -140,21 +170,20 @@ void Execution::step() {
     std::visit([this](const auto& each) { hear(each); }, event);
   watch_outputs();
   watch_limit();
-  tell_of_cut();
+  if (const auto news = cut_news_.look(connection_, terminal_.clock.now())) tell(*news);
   judge();
 }
 
 base::Moment Execution::next_moment() const {
-  const auto cut = connection_.cut_since();
-  const bool to_tell = cut && ends_.watched && !told_of_cut_;
-  return std::min(limit_at_, to_tell ? *cut + kUntoldFor : base::Moment::max());
+  return std::min(limit_at_, cut_news_.next_moment(connection_));
 }
 
 // ---- What the sandbox says -------------------------------------------------------------------
 
 void Execution::hear(const wire::Answered& answered) {
-  if (answered.id == spawn_) {
+  if (answered.id == begin_) {
     begun_ = true;
+    if (joined_) return hear_joined(answered.ok);
     if (command_.limit) limit_at_ = terminal_.clock.now() + *command_.limit;
     if (!signals_.empty()) pass_on(signals_.front());
   } else if (answered.id == wait_) {
@@ -164,9 +193,19 @@ void Execution::hear(const wire::Answered& answered) {
   }
 }
 
+void Execution::hear_joined(const base::Json& answer) {
+  const auto ok = wire::from_json<wire::AttachArgs::Ok>(answer);
+  if (!ok) return leave(kWayLost, ok.error().message);
+  const auto tell_of_loss = [this](const std::optional<wire::OutputAt>& output, const char* name) {
+    if (output && output->lossy) tell(dropped(output->from, name));
+  };
+  tell_of_loss(ok->out, "stdout");
+  tell_of_loss(ok->err, "stderr");
+}
+
 void Execution::hear(const wire::Failed& failed) {
-  if (failed.id == spawn_ && !signals_.empty()) return end(kSignalled + signals_.front());
-  if (failed.id == spawn_) return end(exit_code_of(failed.failure), failed.failure.message);
+  if (failed.id == begin_ && !signals_.empty()) return end(kSignalled + signals_.front());
+  if (failed.id == begin_) return end(exit_code_of(failed.failure), failed.failure.message);
   if (failed.id == wait_) wait_failure_ = failed.failure;
 }
 
@@ -183,12 +222,13 @@ void Execution::hear(const wire::Noticed& noticed) {
 // The first goes on as it is, as from a terminal. Whoever sends another wants an end, and who sends
 // a third will not wait for it: what there is of it ends with the session.
 void Execution::hear_signal(int number) {
+  if (joined_) return leave(kSignalled + number);
   signals_.push_back(number);
   if (signals_.size() > 2 || (signals_.size() == 2 && !begun_))
     end(kSignalled + number,
         connection_.cut_since() ? "left without a link; it ends with its lease" : "");
   else if (!begun_)
-    session_.cancel(*spawn_);  // Should it begin all the same, it gets the signal then.
+    session_.cancel(*begin_);  // Should it begin all the same, it gets the signal then.
   else if (signals_.size() == 2)
     terminate();
   else
@@ -200,6 +240,12 @@ void Execution::pass_on(int number) {
 }
 
 void Execution::terminate() { ask(wire::TerminateArgs{.handle = handle_}, {.mutating = true}); }
+
+// What was joined goes on, and may be joined again.
+void Execution::leave(int code, const std::string& why) {
+  end(code, (why.empty() ? "" : why + "; ") +
+                "it goes on without this; back to it: " + joined_->way_back);
+}
 
 void Execution::watch_limit() {
   if (terminal_.clock.now() < limit_at_ || state_) return;
@@ -213,76 +259,52 @@ void Execution::watch_limit() {
 void Execution::watch_outputs() {
   for (const wire::Sink* sink : {&out_, &err_}) {
     const auto problem = sink->problem();
-    if (!begun_ || !problem || *problem == EPIPE || std::exchange(output_lost_, true)) continue;
-    tell(std::string("cannot write what it says: ") + std::strerror(*problem) +
-         "; it is being ended");
-    terminate();
+    if (begun_ && problem && !output_lost_) give_up_output(*problem);
   }
 }
 
-void Execution::tell_of_cut() {
-  const auto cut = connection_.cut_since();
-  if (!ends_.watched || cut.has_value() == told_of_cut_) return;
-  if (cut && terminal_.clock.now() < *cut + kUntoldFor) return;
-  told_of_cut_ = cut.has_value();
-  tell(cut ? "no link to the sandbox; it goes on when there is one" : "there is a link again");
+void Execution::give_up_output(int problem) {
+  const std::string why = std::string("cannot write what it says: ") + std::strerror(problem);
+  if (joined_ && problem == EPIPE) return end(kSignalled + SIGPIPE);
+  if (joined_) return leave(kNotBegun, why);
+  if (problem == EPIPE) return;
+  output_lost_ = true;
+  tell(why + "; it is being ended");
+  terminate();
 }
 
 void Execution::judge() {
   if (exit_) return;
+  const auto lose_way = [this](const std::string& why) {
+    joined_ ? leave(kWayLost, why) : end(kWayLost, why);
+  };
   for (const wire::Sink* sink : {&out_, &err_})
-    if (sink->failure()) return end(kWayLost, "its output broke off: " + sink->failure()->message);
-  for (const auto& lost : {connection_.over(), begun_ ? wait_failure_ : std::nullopt})
-    if (lost) return end(kWayLost, "what became of it is not known: " + lost->message);
-  if (!state_ || !out_.done() || !err_.done()) return;
+    if (sink->failure()) return lose_way("its output broke off: " + sink->failure()->message);
+  const std::string unknown = "what became of it is not known: ";
+  if (const auto& over = connection_.over()) return lose_way(unknown + over->message);
+  if (begun_ && wait_failure_) return end(kWayLost, unknown + wait_failure_->message);
+  const bool out_done = out_.done() || (joined_ && !joined_->out);
+  const bool err_done = err_.done() || (joined_ && !joined_->err);
+  if (!state_ || !out_done || !err_done) return;
   if (output_lost_) return end(kNotBegun);
   end(limit_reached_ ? kLimitReached : exit_code_of(*state_));
 }
 
-base::Result<wire::EnvironmentChange> read_variable(const std::string& text) {
-  const auto equals = text.find('=');
-  if (text.empty() || equals == 0)
-    return base::error(ErrorCode::kInvalid, "--env \"", text,
-                       "\": write NAME=VALUE, or NAME to remove");
-  if (equals == std::string::npos) return wire::EnvironmentChange(text, std::nullopt);
-  return wire::EnvironmentChange(text.substr(0, equals), text.substr(equals + 1));
-}
-
 }  // namespace
-
-base::Result<Command> read_command(const Options& options) {
-  if (options.command.empty() || options.command[0].empty())
-    return base::error(ErrorCode::kInvalid, "which command? ", options.program,
-                       " exec [SANDBOX] -- COMMAND..., or exec SANDBOX COMMAND...");
-  if (options.detach && (options.input || options.limit_seconds > 0))
-    return base::error(
-        ErrorCode::kInvalid,
-        "--detach leaves it alone: --stdin and --timeout are for what is waited for");
-  Command command{.argv = options.command,
-                  .grace = base::Seconds(options.grace_seconds),
-                  .input = options.input};
-  if (!options.folder.empty()) command.folder = options.folder;
-  if (options.limit_seconds > 0) command.limit = base::Seconds(options.limit_seconds);
-  if (!options.permission_mode.empty())
-    command.permission_mode = wire::ceiling_of(options.permission_mode);
-  for (const std::string& variable : options.variables) {
-    TRY(auto change, read_variable(variable));
-    command.env.push_back(std::move(change));
-  }
-  return command;
-}
-
-wire::SpawnArgs to_spawn(const Command& command) {
-  return {.handle = base::random_hex(16),
-          .argv = command.argv,
-          .cwd = command.folder,
-          .env = command.env,
-          .grace_ms = base::Milliseconds(command.grace).count()};
-}
 
 int execute(wire::Connection& connection, const Command& command, const Ends& ends,
             const Terminal& terminal) {
-  return Execution(connection, command, ends, terminal).run();
+  return Execution(connection, command, std::nullopt, ends, terminal).run();
+}
+
+int join(wire::Connection& connection, const Joined& joined, const Ends& ends,
+         const Terminal& terminal) {
+  return Execution(connection, Command{}, joined, ends, terminal).run();
+}
+
+std::string dropped(std::int64_t bytes, std::string_view output) {
+  return "the first " + std::to_string(bytes) + " bytes of its " + std::string(output) +
+         " are gone: no more is kept";
 }
 
 }  // namespace cli

@@ -1,30 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "cli/verbs.h"
-#include "libs/base/result.h"
 #include "libs/wire/client/connection.h"
-#include "libs/wire/frames/process_operations.h"
 
 // One command in a sandbox, as if it ran here: bytes both ways, signals, the end.
 namespace cli {
-
-struct Command {
-  std::vector<std::string> argv;
-  std::optional<std::string> folder = std::nullopt;
-  std::vector<wire::EnvironmentChange> env = {};
-  std::optional<wire::Ceiling> permission_mode = std::nullopt;
-  base::Seconds grace{10};
-  std::optional<base::Seconds> limit = std::nullopt;
-  bool input = false;
-};
-
-// kInvalid says what is wrong with it.
-base::Result<Command> read_command(const Options& options);
 
 // This process's own side.
 struct Ends {
@@ -33,11 +19,22 @@ struct Ends {
   bool watched = false;  // By a person, who wants to know why nothing moves.
 };
 
-// As process.spawn wants it, but for its streams.
-wire::SpawnArgs to_spawn(const Command& command);
-
 // To its end; the exit code is the command's own, or one of exit_code.h.
 int execute(wire::Connection& connection, const Command& command, const Ends& ends,
             const Terminal& terminal);
+
+// A process that was begun before, with the ends that it has for us. It goes on when we leave.
+struct Joined {
+  std::string handle;
+  bool out = false, err = false;
+  bool input = false;    // Ours is passed on.
+  std::string way_back;  // What is typed to join it again.
+};
+// What is kept of its outputs, and what comes, to its end.
+int join(wire::Connection& connection, const Joined& joined, const Ends& ends,
+         const Terminal& terminal);
+
+// That an output begins only there.
+std::string dropped(std::int64_t bytes, std::string_view output);
 
 }  // namespace cli

@@ -2,8 +2,10 @@
 
 #include <ostream>
 
+#include "cli/attach.h"
 #include "cli/copy.h"
 #include "cli/exit_code.h"
+#include "cli/logs.h"
 #include "cli/processes.h"
 #include "cli/way.h"
 #include "libs/base/signals.h"
@@ -17,6 +19,13 @@ using base::Result;
 // Of each output of what nobody reads: its end, and all of it in a file while it is not longer.
 constexpr std::int64_t kTailBytes = 256 << 10, kSpillBytes = 64 << 20;
 
+std::vector<std::string> features_of(const Verb& verb) {
+  if (verb.copies) return {"archives"};
+  if (verb.opens || verb.joins) return {"processes", "terminals"};
+  if (verb.reads) return {"processes", "files"};
+  return {"processes"};
+}
+
 // The sandbox's name among the words; empty: there is none.
 Result<std::string> named_in(const Verb& verb, const Options& options) {
   const auto& words = options.words;
@@ -24,9 +33,9 @@ Result<std::string> named_in(const Verb& verb, const Options& options) {
     TRY(const Copying what, read_copying(options));
     return what.inside().sandbox;
   }
-  const std::size_t others = verb.kills ? 1 : 0;
+  const std::size_t others = verb.names_handle() ? 1 : 0;
   if (words.size() < others)
-    return base::error(ErrorCode::kInvalid, "kill needs a handle; '", options.program,
+    return base::error(ErrorCode::kInvalid, verb.name, " needs a handle; '", options.program,
                        " ps' lists them");
   if (words.size() > others + 1)
     return base::error(ErrorCode::kInvalid, "too many words: \"", words.back(), "\"");
@@ -71,9 +80,7 @@ Result<wire::ConnectionSettings> connection_for(const Verb& verb, const Options&
   TRY(const auto way, choose_way(options, named, around));
   wire::ConnectionSettings settings{
       .socket = way.socket,
-      .session = {.name = "sandfleet",
-                  .features = {verb.copies ? "archives" : "processes"},
-                  .sandbox = way.sandbox},
+      .session = {.name = "sandfleet", .features = features_of(verb), .sandbox = way.sandbox},
       .credential = credential_from(way.token_file)};
   if (way.service_account.empty()) return settings;
   settings.credential = [way, find_token]() -> Result<wire::Credential> {
@@ -98,6 +105,9 @@ int run_inside(const Verb& verb, const Options& options, wire::Connection& conne
                           : execute(connection, *command, ends, terminal);
   }
   if (verb.copies) return copy(connection, options, ends, terminal);
+  if (verb.opens) return open_shell(verb, options, connection, ends, terminal);
+  if (verb.joins) return attach(verb, options, connection, ends, terminal);
+  if (verb.reads) return show_logs(connection, options, ends, terminal);
   if (const auto judged = judge_signal(options); !judged)
     return refuse(verb, options, judged.error(), terminal.err);
   const int code = verb.kills ? end_process(connection, options, terminal)

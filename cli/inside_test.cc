@@ -3,18 +3,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/signalfd.h>
 
-#include <array>
 #include <csignal>
-#include <future>
-#include <sstream>
 
 #include "cli/exit_code.h"
-#include "cli/testing/scripted_processes.h"
+#include "cli/testing/inside.h"
 #include "libs/base/files.h"
 #include "libs/base/testing/eventually.h"
-#include "libs/base/testing/temporary_folder.h"
 
 // The verbs that reach into a sandbox, against the serving side of sessions.
 namespace cli {
@@ -23,78 +18,6 @@ namespace {
 using base::Json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::pair<base::Fd, base::Fd> new_pipe() {
-  std::array<int, 2> ends{};
-  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-  return {base::Fd(ends[0]), base::Fd(ends[1])};
-}
-
-// A person at a terminal whose standard streams are a file and pipes.
-class Inside : public testing::Test {
- protected:
-  Inside() {
-    ::signal(SIGPIPE, SIG_IGN);
-    out_ = base::Fd(::open((folder_ / "out").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-    err_ = base::Fd(::open((folder_ / "err").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-    around_.socket = folder_ / "agentd.sock";
-  }
-
-  int run(const std::vector<std::string>& typed) {
-    Options options;
-    base::Flags flags("sandfleet", kAbout);
-    declare(flags, options, [&](const Verb& verb) { return run(verb, options); });
-    const auto [line, command] = split_line(typed);
-    options.command = command;
-    std::vector<const char*> words = {"sandfleet"};
-    for (const auto& word : line) words.push_back(word.c_str());
-    return flags.parse(static_cast<int>(words.size()), words.data()).value_or(-1);
-  }
-  int run(const Verb& verb, const Options& options) {
-    const Terminal terminal{told_, warned_, no_input_, clock_};
-    auto settings = connection_for(verb, options, around_, {});
-    if (!settings) return refuse(verb, options, settings.error(), warned_);
-    settings->credential = [this] { return base::Result<wire::Credential>(server_.credential()); };
-    settings->session.lease_seconds = lease_seconds_;
-    wire::Connection connection(*settings, clock_);
-    const Ends ends{.in = in_.first.get(),
-                    .out = out_.get(),
-                    .err = err_.get(),
-                    .signals = signals_.first.get(),
-                    .watched = true};
-    return run_inside(verb, options, connection, ends, terminal);
-  }
-  std::future<int> begin(std::vector<std::string> typed) {
-    return std::async(std::launch::async, [this, typed = std::move(typed)] { return run(typed); });
-  }
-  void send(int number) {
-    signalfd_siginfo signal{};
-    signal.ssi_signo = static_cast<std::uint32_t>(number);
-    EXPECT_EQ(::write(signals_.second.get(), &signal, sizeof signal),
-              static_cast<ssize_t>(sizeof signal));
-  }
-  std::string shown() { return *base::read_file(folder_ / "out"); }
-  std::vector<std::string> heard() {
-    std::vector<std::string> heard;
-    server_.with([&](wire::SessionHost&) { heard = processes_.heard(); });
-    return heard;
-  }
-  bool spawned() {
-    bool is = false;
-    server_.with([&](wire::SessionHost&) { is = processes_.last_spawn() != nullptr; });
-    return is;
-  }
-  base::SystemClock clock_;
-  base::TemporaryFolder folder_;
-  ScriptedProcesses processes_;
-  wire::Server server_{folder_ / "agentd.sock", processes_};
-  Surroundings around_{.state = "/state", .sandbox = "team/box"};
-  std::pair<base::Fd, base::Fd> in_ = new_pipe(), signals_ = new_pipe();
-  base::Fd out_, err_;
-  std::int64_t lease_seconds_ = 300;
-  std::ostringstream told_, warned_;
-  std::istringstream no_input_;
-};
 
 TEST_F(Inside, ExecShowsWhatACommandSaysAndEndsAsItDoes) {
   EXPECT_EQ(run({"exec", "--", "say", "3000000"}), 0);
@@ -258,8 +181,10 @@ TEST_F(Inside, PsAndKillKnowWhatOthersHaveBegun) {
     processes_.add(other, "hang");
   });
   EXPECT_EQ(run({"ps"}), 0);
-  EXPECT_THAT(told_.str(), HasSubstr(handle + "   7     Running   stubborn\n"));
-  EXPECT_THAT(told_.str(), HasSubstr(other + "   7     Running   hang\n"));
+  EXPECT_THAT(told_.str(),
+              HasSubstr(handle + "   7     Running   -     -          -          stubborn\n"));
+  EXPECT_THAT(told_.str(),
+              HasSubstr(other + "   7     Running   -     -          -          hang\n"));
 
   told_.str("");
   EXPECT_EQ(run({"kill", handle}), 0);
@@ -275,6 +200,16 @@ TEST_F(Inside, PsAndKillKnowWhatOthersHaveBegun) {
   EXPECT_EQ(Json::parse(told_.str())["processes"].size(), 2u);
 }
 
+TEST_F(Inside, PsGoesThroughAsManyPagesAsThereAre) {
+  constexpr int kMany = 200;  // The server's pages hold one.
+  server_.with([&](wire::SessionHost&) {
+    for (int i = 0; i < kMany; ++i)
+      processes_.add("handle-number-" + std::to_string(1000 + i), "hang");
+  });
+  EXPECT_EQ(run({"ps"}), 0);
+  EXPECT_EQ(std::ranges::count(told_.str(), '\n'), kMany + 1);
+}
+
 TEST_F(Inside, WhatIsNotUnderstoodReachesNobody) {
   const std::vector<std::vector<std::string>> lines = {
       {"exec"},
@@ -287,6 +222,14 @@ TEST_F(Inside, WhatIsNotUnderstoodReachesNobody) {
       {"exec", "--permission-mode", "All", "--", "cat"},
       {"ps", "box", "other"},
       {"kill"},
+      {"attach"},
+      {"attach", "box", "0123456789abcdef", "more"},
+      {"attach", "a/b/c", "0123456789abcdef"},
+      {"logs"},
+      {"logs", "--tail", "-2", "0123456789abcdef"},
+      {"shell", "a/b/c"},
+      {"shell", "-e", "=1"},
+      {"shell", "--escape-char", "ab"},
       {"kill", "box", "0123456789abcdef", "more"},
       {"kill", "--tree", "0123456789abcdef"},
       {"kill", "-s", "HUP", "0123456789abcdef"},

@@ -86,7 +86,7 @@ int run_inside(const cli::Verb& verb, const cli::Options& options, const cli::Te
                             return find_token(options, sandbox, account);
                           });
   if (!settings) return cli::refuse(verb, options, settings.error(), terminal.err);
-  const base::Fd signals = verb.runs || verb.copies ? cli::hold_signals() : base::Fd();
+  const base::Fd signals = verb.lists || verb.kills ? base::Fd() : cli::hold_signals();
   const cli::Ends ends{.signals = signals.get(), .watched = ::isatty(STDERR_FILENO) == 1};
   wire::Connection connection(*settings, terminal.clock);
   return cli::run_inside(verb, options, connection, ends, terminal);

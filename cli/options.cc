@@ -37,27 +37,47 @@ void add_common_flags(base::Flags& flags, Options& options) {
              "namespace to look in; else the context's, or default");
 }
 
-void add_run_flags(base::Flags& flags, Options& options) {
-  flags.flag("-i,--stdin", options.input, "pass on standard input; else it reads the end at once");
+// Of what is begun with or without a terminal.
+void add_begin_flags(base::Flags& flags, Options& options) {
   flags.text("-C,--cwd", options.folder, "folder to begin in; else the sandbox's workspace");
   flags.texts("-e,--env", options.variables, "NAME=VALUE to set, or NAME to remove; repeatable");
-  flags.number("--timeout", options.limit_seconds, "seconds after which it is ended; 0: never",
-               {.at_least = 0, .at_most = 2'000'000});
   flags.number("--grace", options.grace_seconds, "seconds between SIGTERM and SIGKILL",
                {.at_least = 1, .at_most = 86'400});
   flags.text("--permission-mode", options.permission_mode,
              "what it may change; else all that you may",
              {.choices = {"ReadOnly", "WorkspaceWrite", "DangerFullAccess"}});
+}
+
+void add_run_flags(base::Flags& flags, Options& options) {
+  flags.flag("-i,--stdin", options.input, "pass on standard input; else it reads the end at once");
+  add_begin_flags(flags, options);
+  flags.number("--timeout", options.limit_seconds, "seconds after which it is ended; 0: never",
+               {.at_least = 0, .at_most = 2'000'000});
   flags.flag("-d,--detach", options.detach, "print its handle and leave it running");
   flags.text("-o,--output", options.begun_as, "what to print of it then",
              {.choices = {"handle", "json"}});
+}
+
+void add_escape_flag(base::Flags& flags, Options& options) {
+  flags.text("--escape-char", options.escape_char,
+             "what begins a word to sandfleet itself, as ~? at the beginning of a line; ^X: with "
+             "control; none: nothing does");
+}
+
+void add_log_flags(base::Flags& flags, Options& options) {
+  flags.flag("-f,--follow", options.follow, "go on to the end of the output");
+  flags.number("--tail", options.tail_lines, "lines from its end to show; -1: all that is kept",
+               {.at_least = -1});
+  flags.flag("--stdout", options.stdout_only, "this one only");
+  flags.flag("--stderr", options.stderr_only, "this one only");
 }
 
 const char* words_of(const Verb& verb) {
   if (verb.copies)
     return "where from and where to: [NAMESPACE/]NAME:PATH in a sandbox, and a path here, or - for "
            "an archive";
-  if (verb.kills) return "the sandbox, [NAMESPACE/]NAME or else SANDFLEET_SANDBOX, and the handle";
+  if (verb.names_handle())
+    return "the sandbox, [NAMESPACE/]NAME or else SANDFLEET_SANDBOX, and the handle";
   return "the sandbox, [NAMESPACE/]NAME; else SANDFLEET_SANDBOX";
 }
 
@@ -100,6 +120,11 @@ void add_flags(base::Flags& flags, const Verb& verb, Options& options) {
                "take over fields that others have set (only in a cluster)");
   }
   if (verb.runs) add_run_flags(flags, options);
+  if (verb.opens) add_begin_flags(flags, options);
+  if (verb.joins)
+    flags.flag("-i,--stdin", options.input, "pass on standard input to what has no terminal");
+  if (verb.opens || verb.joins) add_escape_flag(flags, options);
+  if (verb.reads) add_log_flags(flags, options);
   if (verb.copies)
     flags.texts("--exclude", options.excludes,
                 "name, at any depth, to leave out with all below it; repeatable");
@@ -151,6 +176,19 @@ const std::vector<Verb>& verbs() {
            "Run a command in a sandbox: exec [SANDBOX] -- COMMAND..., or exec SANDBOX COMMAND...",
        .attaches = true,
        .runs = true},
+      {.name = "shell",
+       .about = "Open a terminal in a sandbox, with the login shell or a command: shell [SANDBOX] "
+                "[-- COMMAND...].",
+       .attaches = true,
+       .opens = true},
+      {.name = "attach",
+       .about = "Come back to a terminal, or to a command that was detached.",
+       .attaches = true,
+       .joins = true},
+      {.name = "logs",
+       .about = "Show what is kept of the output of what was started in a sandbox.",
+       .attaches = true,
+       .reads = true},
       {.name = "ps",
        .about = "List what was started in a sandbox.",
        .attaches = true,
@@ -205,7 +243,7 @@ SplitLine split_line(const std::vector<std::string>& typed) {
       if (takes_next(*flags, *at) && at + 1 != typed.end()) ++at;
     } else if (!verb) {
       const auto found = std::ranges::find(verbs(), *at, &Verb::name);
-      if (found == verbs().end() || !found->runs) break;
+      if (found == verbs().end() || !found->has_command()) break;
       verb = &*found;
       flags = &commands[static_cast<std::size_t>(found - verbs().begin())]->shapes();
     }

@@ -44,6 +44,9 @@ struct Options {
   std::string folder = {}, permission_mode = {}, signal = {}, begun_as = "handle";
   std::vector<std::string> variables = {}, excludes = {};
   std::int64_t limit_seconds = 0, grace_seconds = 10;
+  std::string escape_char = "~";
+  bool follow = false, stdout_only = false, stderr_only = false;
+  std::int64_t tail_lines = -1;  // All.
 };
 
 struct Verb {
@@ -58,6 +61,12 @@ struct Verb {
   bool lists = false;     // -o, of processes.
   bool kills = false;
   bool copies = false;  // Its words are two places.
+  bool opens = false;   // A terminal; what follows, if anything, is its command.
+  bool joins = false;   // What was left.
+  bool reads = false;   // What is kept of outputs.
+
+  bool has_command() const { return runs || opens; }
+  bool names_handle() const { return kills || joins || reads; }  // Its last word.
 };
 const std::vector<Verb>& verbs();
 

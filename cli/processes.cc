@@ -12,21 +12,33 @@ namespace {
 using base::Result;
 using wire::Failure;
 
-constexpr std::size_t kPagesMax = 64;
 constexpr std::size_t kCommandBytesMax = 100;  // Of a table's row.
 constexpr base::Seconds kAnswerWithin{60};
 
+// As many pages as it takes: each brings somebody, and an executor has no end of time.
 Result<std::vector<wire::ListedProcess>, Failure> all_processes(wire::Connection& connection,
                                                                 wire::Until until) {
   std::vector<wire::ListedProcess> all;
   wire::ListProcessesArgs args;
-  for (std::size_t pages = 0; pages < kPagesMax; ++pages) {
+  for (;;) {
     TRY(auto page, connection.ask(args, {}, until));
+    const bool goes_on = page.more && !page.processes.empty();
     for (wire::ListedProcess& each : page.processes) all.push_back(std::move(each));
-    if (!page.more || all.empty()) break;
+    if (!goes_on && page.more)
+      return wire::failure(wire::FailureCode::kInternal, "the list of processes does not go on");
+    if (!goes_on) return all;
     args.after = all.back().handle;
   }
-  return all;
+}
+
+std::string age_of(const wire::ProcessState& state, base::WallTime now) {
+  return state.age_ms ? age(now - base::Milliseconds(*state.age_ms), now) : "-";
+}
+
+// Terminals by their size.
+std::string terminal_word(const wire::ProcessState& state) {
+  if (!state.terminal) return "-";
+  return std::to_string(state.terminal->columns) + "x" + std::to_string(state.terminal->rows);
 }
 
 std::string command_of(const wire::ListedProcess& process) {
@@ -87,11 +99,13 @@ std::string state_word(const wire::ProcessState& state) {
   return state.empty ? word : word + ", some left";
 }
 
-Table process_table(const std::vector<wire::ListedProcess>& processes) {
-  Table table{{"HANDLE", "PID", "STATE", "COMMAND"}};
+Table process_table(const std::vector<wire::ListedProcess>& processes, base::WallTime now) {
+  Table table{{"HANDLE", "PID", "STATE", "AGE", "TERMINAL", "DETACHED", "COMMAND"}};
   for (const wire::ListedProcess& each : processes)
     table.rows.push_back({each.handle, each.state.pid < 0 ? "-" : std::to_string(each.state.pid),
-                          state_word(each.state), command_of(each)});
+                          state_word(each.state), age_of(each.state, now),
+                          terminal_word(each.state), each.state.detached ? "yes" : "-",
+                          command_of(each)});
   return table;
 }
 
@@ -99,7 +113,7 @@ int list_processes(wire::Connection& connection, const Options& options, const T
   const auto all = all_processes(connection, {.moment = terminal.clock.now() + kAnswerWithin});
   if (!all) return fail(to_error(all.error()), terminal.err);
   if (options.output != "json") {
-    terminal.out << to_text(process_table(*all));
+    terminal.out << to_text(process_table(*all, terminal.clock.wall()));
     return kDone;
   }
   base::Json items = base::Json::array();

@@ -16,7 +16,7 @@ int list_processes(wire::Connection& connection, const Options& options, const T
 // The last word is the handle.
 int end_process(wire::Connection& connection, const Options& options, const Terminal& terminal);
 
-Table process_table(const std::vector<wire::ListedProcess>& processes);
+Table process_table(const std::vector<wire::ListedProcess>& processes, base::WallTime now);
 // "Running", "Exited(0)", "Killed(SIGTERM)", and whether some of its tree are left.
 std::string state_word(const wire::ProcessState& state);
 

@@ -27,7 +27,10 @@ class Transfer {
   base::Result<base::Done> begin(const Args& args, wire::Call how) {
     how.op = Args::kOp;
     how.args = wire::to_json(args);
-    TRY(id_, connection_.session().ask(std::move(how)));
+    return begin(std::move(how));
+  }
+  base::Result<base::Done> begin(wire::Call call) {
+    TRY(id_, connection_.session().ask(std::move(call)));
     return base::Done{};
   }
 

@@ -19,6 +19,8 @@ namespace cli {
 //   stubborn    minds only to be terminated
 //   fleeting    the same, and is forgotten as soon as it has been
 //   missing     cannot be started
+//   notes       what write() has it say is kept for whoever reads or attaches, until finish()
+//   sh          the same in a terminal, which shows what is typed, and ends at an x with 9
 class ScriptedProcesses : public wire::Service {
  public:
   void handle(wire::SessionHost& host, wire::HostEvent event) override;
@@ -26,7 +28,15 @@ class ScriptedProcesses : public wire::Service {
 
   // By Server::with.
   void add(const std::string& handle, const std::string& command);  // As another would spawn it.
-  const std::vector<std::string>& heard() const { return heard_; }  // Signals, terminations.
+  void add_detached(const std::string& handle, const std::string& command);
+  void write(const std::string& handle, const std::string& text);
+  void keep_from(const std::string& handle, std::int64_t offset);  // What is before is gone.
+  void finish(const std::string& handle, std::int64_t code);
+  void take_over(const std::string& handle) { processes_[handle].taken = true; }  // By another.
+  void be_silent(bool silent) { silent_ = silent; }     // Nothing is read or said.
+  void hold_spawns(bool hold) { hold_spawns_ = hold; }  // They are answered afterwards.
+  // Signals, terminations, cancellations, sizes ("50x200") and looks.
+  const std::vector<std::string>& heard() const { return heard_; }
   const wire::Request* last_spawn() const { return spawn_ ? &*spawn_ : nullptr; }
   int sessions_ended() const { return sessions_ended_; }
 
@@ -37,24 +47,45 @@ class ScriptedProcesses : public wire::Service {
     std::int64_t left = 0;  // To be said.
     wire::ProcessState state = {.pid = 7};
     bool outputs_ended = false;
+    // Of those that keep what they say.
+    std::string said = {};
+    std::int64_t kept_from = 0, sent = 0;
+    std::uint32_t in = 0, out = 0;
+    bool taken = false;
+  };
+  struct Held {
+    std::string session;
+    wire::Request request;
   };
   struct Waiting {
     std::string session;
     std::uint32_t id = 0;
     std::string handle;
-    wire::WaitUntil until = wire::WaitUntil::kExit;
+    bool looks = false;  // And waits for nothing.
+  };
+  struct Reading {
+    std::string session;
+    std::uint32_t id = 0;
+    wire::ReadOutputArgs args;
   };
 
   void spawn(wire::ServedSession& session, const std::string& name, const wire::Request& request);
   void signal(wire::ServedSession& session, const wire::Request& request);
   void terminate(wire::ServedSession& session, const wire::Request& request);
   void list(wire::ServedSession& session, const wire::Request& request);
+  void attach(wire::ServedSession& session, const std::string& name, const wire::Request& request);
+  void resize(wire::ServedSession& session, const wire::Request& request);
+  bool answer(wire::ServedSession& session, const Reading& reading);
+  static void carry(wire::ServedSession& session, Process& process);
   static void play(wire::ServedSession& session, Process& process);
   static void exit(Process& process, std::int64_t code);
   static void die(Process& process, const std::string& signal);
 
   std::map<std::string, Process> processes_;
   std::vector<Waiting> waiting_;
+  std::vector<Reading> reading_;
+  std::vector<Held> held_;
+  bool silent_ = false, hold_spawns_ = false;
   std::vector<std::string> heard_;
   std::optional<wire::Request> spawn_;
   int sessions_ended_ = 0;

@@ -209,6 +209,7 @@ void Connection::hear_events() {
   const auto hear_welcome = [this](Welcomed& welcomed) {
     welcome_ = std::move(welcomed.welcome);
     cut_since_.reset();
+    trouble_.clear();
     so_far_.denied = false;
     const base::Milliseconds left(welcome_->expires_ms);
     renew_at_ = left.count() == 0 ? base::Moment::max() : clock_.now() + left * 4 / 5;

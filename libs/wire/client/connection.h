@@ -52,6 +52,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  const ConnectionSettings& settings() const { return settings_; }
+
   // Until the first welcome. kUnavailable: nobody listens, or not in time.
   base::Result<Welcome, Failure> open(Until until = {});
   const std::optional<Welcome>& welcome() const { return welcome_; }  // The newest.
@@ -78,6 +80,8 @@ class Connection {
 
   // Since when there is no link, and the session goes on without one.
   std::optional<base::Moment> cut_since() const { return cut_since_; }
+  // What the server said last when it closed a link, since there was one.
+  const std::string& trouble() const { return trouble_; }
   // Why there will be none any more. Requests that wait then have no reply.
   const std::optional<Failure>& over() const { return over_; }
   // Ends the session, and with it what it has begun.
@@ -112,7 +116,7 @@ class Connection {
   base::Moment renew_at_ = base::Moment::max();
   std::optional<base::Moment> cut_since_;
   Redialling so_far_;
-  std::string trouble_;  // What the server said last when it closed a link.
+  std::string trouble_;
   std::optional<Failure> over_;
 };
 

@@ -68,10 +68,10 @@ void Sink::look(ClientSession& session) {
     }
     auto piece = session.take(stream_);
     if (!piece) return;
-    held_ = std::move(piece->bytes);
-    written_ = 0;
     ended_ = piece->end;
     failure_ = std::move(piece->error);
+    held_ = change_ ? change_(*std::move(piece)) : std::move(piece->bytes);
+    written_ = 0;
   }
 }
 

@@ -3,8 +3,10 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "libs/wire/frames/message.h"
 #include "libs/wire/session/client_session.h"
@@ -47,7 +49,11 @@ class Sink {
   // A pipe that can be written to takes as many without blocking (pipe(7), PIPE_BUF).
   static constexpr std::size_t kWriteBytes = 4096;
 
-  Sink(int descriptor, std::uint32_t stream) : descriptor_(descriptor), stream_(stream) {}
+  // What is written in place of a piece.
+  using Change = std::function<std::string(Piece)>;
+
+  Sink(int descriptor, std::uint32_t stream, Change change = {})
+      : descriptor_(descriptor), stream_(stream), change_(std::move(change)) {}
 
   pollfd wants(ClientSession& session);
   void work(ClientSession& session, short revents);
@@ -67,6 +73,7 @@ class Sink {
 
   int descriptor_;
   std::uint32_t stream_;
+  Change change_;
   std::string held_;
   std::size_t written_ = 0;
   bool ended_ = false, done_ = false;
