@@ -119,7 +119,8 @@ TEST_F(Shell, OutlivesItsSession) {
   ASSERT_TRUE(base::eventually([&] {
     here_.type("y");  // What was typed in between may be lost, as that is told nowhere.
     return shown().ends_with("y");
-  })) << shown() << warned_.str() << testing::PrintToString(heard());
+  })) << shown()
+      << warned_.str() << testing::PrintToString(heard());
   here_.type("x");
   EXPECT_EQ(code.get(), 9);
   EXPECT_THAT(shown(), testing::StartsWith("before "));

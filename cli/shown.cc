@@ -74,17 +74,15 @@ bool asks(const Control& control) {
   const bool plain = control.intermediates.empty();
   switch (control.last) {
     case 'c':  // What are you?
+    case 'x':
       return plain;
     case 'n':  // Where is the cursor, and so on; with '>' it switches something off.
       return plain && control.mark != '>';
     case 'q':
       return plain && control.mark == '>';  // Which version?
-    case 'u':
-      return plain && control.mark == '?';  // Which keyboard flags?
-    case 'm':
-      return plain && control.mark == '?';  // How are keys modified?
-    case 'x':
-      return plain;
+    case 'u':                               // Which keyboard flags?
+    case 'm':                               // How are keys modified?
+      return plain && control.mark == '?';
     case 't':
       return plain && control.mark == 0 && asks_about_window(first_number(control.parameters));
     case 'p':

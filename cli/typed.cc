@@ -1,6 +1,7 @@
 #include "cli/typed.h"
 
 #include <cctype>
+#include <utility>
 
 namespace cli {
 namespace {
