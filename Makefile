@@ -7,7 +7,7 @@ export CTEST_PARALLEL_LEVEL ?= 2
 
 .PHONY: demo test check build bench bench-agentd bench-cluster format clean coverage tidy help
 
-demo: ## Show everything on this machine: provider, controller, sandboxes, a build in one, crashes, clean-up (KEEP=1 leaves it running)
+demo: ## Show everything on this machine: provider, controller, sandboxes, a build and a terminal in one, crashes, clean-up (KEEP=1 leaves it running)
 	@scripts/bootstrap demo
 	@scripts/build release
 	@scripts/demo

@@ -11,7 +11,7 @@ from whole import world
 
 DEADLINE_S = 120
 SHOWN = ["machine", "provider", "controller", "ready", "sdk", "agentd", "exec", "exec", "kill -9", "restart", "whole", "ps",
-         "pause", "resume", "kill -9", "restart", "kill", "delete", "left", "done"]
+         "shell", "kill -9", "restart", "attach", "pause", "resume", "shell", "exit", "kill -9", "restart", "kill", "delete", "left", "done"]
 
 
 def words(shown):
@@ -59,7 +59,7 @@ def interrupt_at(word, number):
 def test_the_demo_interrupted_leaves_nothing():
     world.need_root()
     interrupt_at("kill -9", signal.SIGINT)
-    interrupt_at("ps", signal.SIGHUP)
+    interrupt_at("shell", signal.SIGHUP)
 
 
 def test_a_demo_that_was_kept_runs_what_it_says_and_ends_as_it_says():
