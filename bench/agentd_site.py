@@ -52,18 +52,30 @@ def parent_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
+def descends(pid, ancestor):
+    while pid > 1 and pid != ancestor:
+        pid = parent_of(pid)
+    return pid == ancestor
+
+
+def executor_of(provider):
+    """The pid of the one that serves, in the only sandbox that has one: the child of its parent."""
+    found = set()
+    for folder in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):  # No process, or one that has just ended.
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"sandfleet-executor") and words[1] == b"run" and descends(int(folder.name), provider.program.pid):
+                found.add(int(folder.name))
+    serving = [pid for pid in found if parent_of(pid) in found]
+    assert len(serving) == 1, found
+    return serving[0]
+
+
 class Site:
     def __init__(self, provider, controller, agentd, folder):
         self.provider, self.controller, self.agentd, self.folder = provider, controller, agentd, folder
         self.box = controller.sandboxes()["box"]["status"]["sandboxID"]
-        self.executor = self._executor()
-
-    def _executor(self):
-        """The pid of the one that serves: the child of its parent."""
-        found = {pid for pid, command in world.processes_of(self.provider.folder).items() if "sandfleet-executor run " in command}
-        serving = [pid for pid in found if parent_of(pid) in found]
-        assert len(serving) == 1, found
-        return serving[0]
+        self.executor = executor_of(provider)
 
     def cli(self, verb, *words):
         """A command line about this sandbox."""
