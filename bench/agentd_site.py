@@ -58,17 +58,39 @@ def descends(pid, ancestor):
     return pid == ancestor
 
 
-def executor_of(provider):
-    """The pid of the one that serves, in the only sandbox that has one: the child of its parent."""
+def descendants(ancestor, program, verb):
+    """Pids of those that run `program verb …` beneath `ancestor`."""
     found = set()
     for folder in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError, IndexError):  # No process, or one that has just ended.
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[0].endswith(b"sandfleet-executor") and words[1] == b"run" and descends(int(folder.name), provider.program.pid):
+            if words[0].endswith(program) and words[1] == verb and descends(int(folder.name), ancestor):
                 found.add(int(folder.name))
+    return found
+
+
+def executor_of(provider):
+    """The pid of the one that serves, in the only sandbox that has one: the child of its parent."""
+    found = descendants(provider.program.pid, b"sandfleet-executor", b"run")
     serving = [pid for pid in found if parent_of(pid) in found]
     assert len(serving) == 1, found
     return serving[0]
+
+
+@contextlib.contextmanager
+def on_one_cpu(pids):
+    """All threads of these processes."""
+    def hold(cpus):
+        for pid in pids:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError):  # A thread that has just ended.
+                    os.sched_setaffinity(int(task), cpus)
+    all_cpus = os.sched_getaffinity(0)
+    hold({min(all_cpus)})
+    try:
+        yield
+    finally:
+        hold(all_cpus)
 
 
 class Site:
@@ -85,6 +107,12 @@ class Site:
         code, output = world.run_inside(self.provider, self.box, command)
         assert code == 0, (command, code, output)
         return output
+
+    def on_the_way(self, contenders):
+        """Pids of all whom a message passes, through agentd or as an echo."""
+        ours = [contender.process.pid for name, contender in contenders.items() if not name.startswith("E2B")]
+        echoes = descendants(self.provider.program.pid, b"bench_echo", b"serve-web") | descendants(os.getpid(), b"bench_echo", b"serve-unix")
+        return {self.agentd.program.pid, self.executor, self.provider.program.pid, *ours, *echoes}
 
     @contextlib.contextmanager
     def contenders(self):

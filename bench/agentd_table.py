@@ -7,8 +7,7 @@ RANKS = ("p50", "p90", "p99")
 def judge(result):
     """{what: (value, bar, whether it is met)}"""
     found = {}
-    for word in result["frame_bytes"]:
-        by = result["latency_us"][word]
+    for word, by in result["hops_us"].items():
         hops = sum(by[name]["p50"] for name in by if name.startswith("echo"))
         ratio = by["agentd"]["p50"] / hops
         found[f"{word} / the echoes of its hops, p50"] = (ratio, f"≤{BARS['hops_ratio_p50']:g}", ratio <= BARS["hops_ratio_p50"])
@@ -27,15 +26,19 @@ def line(*cells):
 
 
 def table(result):
-    names = list(result["latency_us"]["stat"])
-    line("microseconds: p50 (p90, p99)", *names)
-    for word, by in [*result["latency_us"].items(), ("write + read + run", result["together_us"])]:
-        line(word, *("{:.0f} ({:.0f}, {:.0f})".format(*(by[name][rank] for rank in RANKS)) if name in by else "" for name in names))
-    print()
+    def latencies(what, rows, names):
+        line(f"{what}, us: p50 (p90, p99)", *names)
+        for word, by in rows:
+            line(word, *("{:.0f} ({:.0f}, {:.0f})".format(*(by[name][rank] for rank in RANKS)) if name in by else "" for name in names))
+        print()
+
+    latencies("on one CPU", result["hops_us"].items(), list(result["hops_us"]["stat"]))
+    latencies("anywhere", [*result["latency_us"].items(), ("write + read + run", result["together_us"])], list(result["together_us"]))
     line("used each time", "agentd, us of CPU", "executor, us of CPU", "agentd, sleeps", "executor, sleeps")
     for word, by in result["used"].items():
         line(word, *(f"{by[who]['cpu_us']:.0f}" for who in by), *(f"{by[who]['sleeps']:.1f}" for who in by))
     print()
+    names = list(result["bulk_mb_per_s"]["upload"])
     line("MB/s", *names)
     for word, by in result["bulk_mb_per_s"].items():
         line(word, *(f"{by[name]:.0f}" for name in names))

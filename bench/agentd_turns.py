@@ -5,6 +5,7 @@ import pathlib
 import re
 
 from measure import percentiles
+from agentd_site import on_one_cpu
 
 SMALL = ("stat", "read", "write", "edit", "run", "shell")
 ECHOED = ("stat", "read")  # What the hops alone are measured for, with frames of the same sizes.
@@ -46,31 +47,42 @@ def frame_bytes(site, contender):
     return sizes
 
 
+def hops(site, contenders, rounds, each):
+    """What agentd and the executor add to the hops alone. All on one CPU: where the scheduler puts five processes that wake each
+    other makes three times as much of a difference to each contender, and not the same to all at a time."""
+    sizes = frame_bytes(site, contenders["agentd"])
+    names = ("agentd", *(name for name in contenders if name.startswith("echo")))
+    took = {word: {name: [] for name in names} for word in ECHOED}
+    with on_one_cpu(site.on_the_way(contenders)):
+        for _ in range(rounds):
+            for word, by in took.items():
+                for name in names:
+                    by[name] += contenders[name].ask(word, each, *([1, sizes[word][0], 1, sizes[word][1]] if name != "agentd" else []))
+    return {"frame_bytes": sizes, "hops_us": summary(took)}
+
+
 def small(site, contenders, rounds, each):
     """Every operation of every contender, `each` times in a row (the SDKs less), as many rounds."""
-    ours = contenders["agentd"]
-    sizes = frame_bytes(site, ours)
     took = {word: {} for word in SMALL}
     used = {word: {"agentd": [0, 0], "executor": [0, 0]} for word in SMALL}
 
     def turn(name, word):
-        if name.startswith("echo"):
-            return contenders[name].ask("echo", each, 1, sizes[word][0], 1, sizes[word][1]) if word in ECHOED else []
         if word == "shell" and name != "agentd":
             return []  # All that they run is run by a shell.
         return contenders[name].ask(word, each if name == "agentd" else max(1, each // SDKS_TAKE))
 
+    names = [name for name in contenders if not name.startswith("echo")]
     for word in SMALL:  # Everybody is warm, as in a harness that has run for a while.
-        for name in contenders:
+        for name in names:
             turn(name, word)
     for _ in range(rounds):
         for word in SMALL:
-            for name in contenders:
+            for name in names:
                 watched = {"agentd": Used(site.agentd.program.pid), "executor": Used(site.executor)} if name == "agentd" else {}
                 took[word].setdefault(name, []).extend(turn(name, word))
                 for who, one in watched.items():
                     used[word][who] = [sum(pair) for pair in zip(used[word][who], one.since())]
-    return {"frame_bytes": sizes, "latency_us": summary(took), "together_us": together(took),
+    return {"latency_us": summary(took), "together_us": together(took),
             "used": {word: {who: {"cpu_us": cpu / 1000 / (rounds * each), "sleeps": sleeps / (rounds * each)}
                             for who, (cpu, sleeps) in by.items()} for word, by in used.items()}}
 
@@ -82,8 +94,7 @@ def summary(took):
 
 def together(took):
     """Of the operations that a harness makes one after another all the time."""
-    names = [name for name in took["run"] if not name.startswith("echo") and took["run"][name]]
-    return {name: percentiles(sum(each) / 1000 for each in zip(*(took[word][name] for word in TOGETHER))) for name in names}
+    return {name: percentiles(sum(each) / 1000 for each in zip(*(took[word][name] for word in TOGETHER))) for name in took["run"]}
 
 
 def bulk(contenders, rounds, size):
