@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
 export CTEST_PARALLEL_LEVEL ?= 2
 
-.PHONY: demo test check build bench bench-agentd bench-cluster format clean coverage tidy help
+.PHONY: demo test soak check build bench bench-agentd bench-cluster format clean coverage tidy help
 
 demo: ## Show everything on this machine: provider, controller, sandboxes, a build and a terminal in one, crashes, clean-up (KEEP=1 leaves it running)
 	@scripts/bootstrap demo
@@ -14,6 +14,12 @@ demo: ## Show everything on this machine: provider, controller, sandboxes, a bui
 
 test: ## Build with sanitizers and run every test; the threaded ones under ThreadSanitizer too
 	@scripts/test
+
+soak: ## Break the chain to a sandbox in every way for MINUTES (10), and carry gibibytes and 100,000 files through it; not in CI
+	@scripts/bootstrap test
+	@scripts/build release
+	@SANDFLEET_BIN=$(CURDIR)/build/release/bin SANDFLEET_CHAOS_EVERYWHERE=1 python3 -B tests/chaos/cuts.py a_cut_at_any_frame_costs_nothing
+	@SANDFLEET_BIN=$(CURDIR)/build/release/bin SANDFLEET_SOAK_MINUTES=$${MINUTES:-10} python3 -B tests/chaos/soak.py
 
 check: ## Format, lint and drift of what you changed (ALL=1: of everything)
 	@scripts/bootstrap
