@@ -647,6 +647,35 @@ aio::Task<> an_end_before_the_begin_wins(Site& site) {
 // covers: T5
 TEST_F(ConfinedSubprocess, AnEndBeforeTheBeginWins) { tell_both(an_end_before_the_begin_wins); }
 
+aio::Task<ProcessResult<std::string>> never_whole(aio::Executor executor) {
+  aio::Condition more(std::move(executor));
+  for (;;) co_await more.wait();
+}
+aio::Task<> keep_spawn_with_data(
+    Site& site, SpawnRequest request,
+    std::optional<ProcessResult<std::shared_ptr<Subprocess>>>& spawned) {
+  spawned.emplace(co_await site.subprocesses.spawn(site.caller, std::move(request),
+                                                   never_whole(site.loop.executor())));
+}
+aio::Task<> an_end_before_its_data_wins(Site& site) {
+  for (const bool session_ends : {false, true}) {
+    const auto request = site.request({"sleep", "1000"});
+    std::optional<ProcessResult<std::shared_ptr<Subprocess>>> spawned;
+    aio::TaskGroup tasks(site.loop.executor());
+    tasks.spawn(keep_spawn_with_data(site, request, spawned));
+    co_await aio::sleep_for(Milliseconds(0));
+    if (session_ends)
+      EXPECT_TRUE(co_await site.subprocesses.end_session(site.caller.session));
+    else
+      EXPECT_TRUE(site.subprocesses.terminate(site.caller, request.id, std::nullopt));
+    co_await tasks.wait();
+    EXPECT_TRUE(spawned && !*spawned && spawned->error().fault == ProcessFault::kCancelled);
+  }
+  EXPECT_EQ(site.left(), 0u);
+}
+// covers: T5
+TEST(Subprocess, AnEndBeforeItsDataAreWholeWins) { tell_both(an_end_before_its_data_wins); }
+
 aio::Task<> an_end_right_after_the_begin_wins(Site& site) {
   for (int time = 0; time < 20; ++time) {
     const std::vector<std::string> argv = {"sleep", "1000"};

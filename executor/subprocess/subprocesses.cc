@@ -13,6 +13,9 @@ ProcessFailure wider() {
   return ProcessFailure(ProcessFault::kDenied,
                         "the process was started under a wider permission mode");
 }
+ProcessFailure ended_before() {
+  return ProcessFailure(ProcessFault::kCancelled, "it was ended before it began");
+}
 
 }  // namespace
 
@@ -148,16 +151,28 @@ aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(
         beginnings_->starting.emplace(id, Starting{caller.session, caller.permission.mode}).first;
     const Place place{beginnings_, id};
     if (data) {
-      CO_TRY(auto bytes, co_await *std::move(data));
+      std::optional<ProcessResult<std::string>> given;
+      co_await aio::race(aio::keep_result(*std::move(data), given),
+                         until_terminated(starting->second));
+      if (!given) co_return ended_before();
+      CO_TRY(auto bytes, *std::move(given));
       request.stdin_mode = Data{std::move(bytes)};
     }
     CO_TRY(auto confinement, co_await confine(caller.permission));
-    if (starting->second.terminated)
-      co_return ProcessFailure(ProcessFault::kCancelled, "it was ended before it began");
+    if (starting->second.terminated) co_return ended_before();
     CO_TRY(process, begin(caller, std::move(request), std::move(confinement)));
   }
   CO_CHECK_OK(co_await process->until_begun());
   co_return process;
+}
+
+void Subprocesses::end_before_the_begin(Starting& starting) {
+  starting.terminated = true;
+  beginnings_->moved.notify_all();
+}
+
+aio::Task<> Subprocesses::until_terminated(const Starting& starting) {
+  while (!starting.terminated) co_await beginnings_->moved.wait();
 }
 
 aio::Task<> Subprocesses::until_begun(std::string id) {
@@ -186,7 +201,7 @@ ProcessResult<base::Done> Subprocesses::terminate(const Caller& caller, const st
   if (const auto starting = beginnings_->starting.find(id);
       starting != beginnings_->starting.end()) {
     if (is_wider(starting->second.mode, caller.permission.mode)) return wider();
-    starting->second.terminated = true;
+    end_before_the_begin(starting->second);
     return base::Done{};
   }
   TRY(const auto process, find(caller, id));
@@ -239,7 +254,7 @@ aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string sessi
     ~Ending() { sessions->erase(sessions->find(session)); }
   } const ending{ending_, session};
   for (auto& [id, starting] : beginnings_->starting)
-    if (starting.session == session) starting.terminated = true;
+    if (starting.session == session) end_before_the_begin(starting);
   std::vector<std::shared_ptr<Subprocess>> its;
   for (const auto& [id, known] : known_)
     if (known.process->session() == session) its.push_back(known.process);
@@ -260,7 +275,7 @@ aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string sessi
 }
 
 void Subprocesses::lose_all() {
-  for (auto& [id, starting] : beginnings_->starting) starting.terminated = true;
+  for (auto& [id, starting] : beginnings_->starting) end_before_the_begin(starting);
   for (const auto& [id, known] : known_) known.process->lose();
 }
 

@@ -117,6 +117,8 @@ class Subprocesses {
     std::optional<base::Milliseconds> over_since;
   };
 
+  void end_before_the_begin(Starting& starting);
+  aio::Task<> until_terminated(const Starting& starting);
   ProcessResult<base::Done> admit(const Caller& caller, const SpawnRequest& request);
   bool make_room_for(std::int64_t bytes);
   bool forget_oldest_over();
