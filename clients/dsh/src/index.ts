@@ -21,10 +21,11 @@ export async function apply(ctx: Context, entry: Config): Promise<void> {
 
   const world = await SandboxWorld.open(ctx, config, log);
   const subprocess = new SandboxSubprocesses(ctx, world, () => world.privateFolder());
-  const spawn: Spawn = (spec) => subprocess.spawn(spec);
+  const spawn: Spawn = (spec) => subprocess.start(spec);
   // What runs in the sandbox ends first, and is known to have ended.
   ctx.effect(
     () => async () => {
+      subprocess.close();
       await world.carryOut(spawn);
       try {
         await subprocess.dispose();

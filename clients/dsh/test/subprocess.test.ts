@@ -213,3 +213,21 @@ test('at the end of the harness nothing of it is left, and it starts nothing mor
   assert.ok(!(await lives(pid)));
   assert.throws(() => other.subprocess.spawn({ argv: ['true'], cwd: '/', stdio: { stdin: 'ignore', ...collect }, graceMs: 300 }), /disposed/);
 });
+
+test('while the workspace is carried out nobody but who carries it begins anything', async () => { // covers: T6
+  let refused: unknown, code: number | null = null;
+  const stdio = { stdin: 'ignore' as const, ...collect };
+  const one = await harness({
+    syncOut: async ({ spawn: carry }) => {
+      try {
+        one.subprocess.spawn({ argv: ['sleep', '1000'], cwd: '/', stdio, graceMs: 100 });
+      } catch (thrown) {
+        refused = thrown;
+      }
+      code = (await carry({ argv: ['bash', '-c', 'exit 7'], cwd: '/', stdio, graceMs: 100 }).done).exitCode;
+    },
+  });
+  await one.dispose();
+  assert.match(String(refused), /nothing is started/);
+  assert.equal(code, 7);
+});

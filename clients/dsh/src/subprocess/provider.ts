@@ -36,6 +36,11 @@ export class SandboxSubprocesses extends SubprocessRuntime {
 
   spawn(spec: SubprocessSpawnSpec): SubprocessHandle {
     this.refuseAtTheEnd();
+    return this.start(spec);
+  }
+
+  /** The same for whom the end of the world has work for. */
+  start(spec: SubprocessSpawnSpec): SubprocessHandle {
     const objection = objectionTo(spec);
     if (objection !== undefined) throw new Error(`spawn: ${objection}`);
     spec.signal?.throwIfAborted();
@@ -58,9 +63,14 @@ export class SandboxSubprocesses extends SubprocessRuntime {
     return terminal;
   }
 
+  /** From now on nobody begins anything. */
+  close(): void {
+    this.disposing = true;
+  }
+
   /** Ends all and waits until nothing of them is left. What could not be ended is told, and tried again when it is asked again. */
   async dispose(): Promise<void> {
-    this.disposing = true;
+    this.close();
     const processes = [...this.live].map(async (one) => {
       one.terminate();
       await one.waitForExit();
