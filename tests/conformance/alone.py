@@ -26,9 +26,9 @@ SERVING = re.compile(r" serving .*\bport=(\d+).*\bpid=(\d+)")
 class AloneExecutor:
     """As an ordinary user, so that modes of files mean something. What its commands see is below its home."""
 
-    def __init__(self, folder, program="sandfleet-executor", env=None):
+    def __init__(self, folder, program="sandfleet-executor", env=None, cgroup=None):
         self.folder = folder
-        self.user = world.OrdinaryUser(folder, program)
+        self.user = world.OrdinaryUser(folder, program, cgroup=cgroup)
         self.home, self.runtime = folder / "home", folder / "runtime"
         for each in (self.home, self.runtime):
             each.mkdir(0o700)
@@ -86,12 +86,31 @@ class AloneExecutor:
 
 
 @contextlib.contextmanager
-def alone_executor(program="sandfleet-executor", env=None):
-    """In a folder that is not below a temporary one: anybody may write to those. Nothing of it is left."""
+def own_cgroup(wanted):
+    """A new one, or none; in the end its processes are dead and it is gone."""
+    if not wanted:
+        yield None
+        return
+    group = pathlib.Path(tempfile.mkdtemp(prefix="sandfleet-conformance-", dir=world.cgroup2()))
+    try:
+        yield group
+    finally:
+        (group / "cgroup.kill").write_text("1")
+        for inner in sorted(group.rglob("*"), reverse=True):
+            if inner.is_dir():
+                inner.rmdir()
+        world.wait_until(f"{group} to be empty", lambda: "populated 0" in (group / "cgroup.events").read_text())
+        group.rmdir()
+
+
+@contextlib.contextmanager
+def alone_executor(program="sandfleet-executor", env=None, grouped=False):
+    """In a folder that is not below a temporary one: anybody may write to those. Nothing of it is left. `grouped`: in a cgroup that
+    is its own to divide."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sandfleet-conformance-", dir="/var/lib"))
     try:
         folder.chmod(0o711)
-        with AloneExecutor(folder, program, env) as executor:
+        with own_cgroup(grouped) as cgroup, AloneExecutor(folder, program, env, cgroup) as executor:
             yield executor
         left = world.processes_of(folder)
         assert not left, f"processes left: {left}"

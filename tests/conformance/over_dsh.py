@@ -5,10 +5,11 @@ import base64
 import contextlib
 import json
 import socket
+import struct
 
 import world
 from counted import Counted
-from seam import (Collect, Command, Edited, Entry, Failure, Info, Outcome, Pending, Read, Seam, Target, Written)
+from seam import (Collect, Command, Edited, Entry, Failure, Foreground, Info, Outcome, Pending, Read, Seam, Target, Terminal, Written)
 
 PATIENCE_S = 60
 
@@ -43,6 +44,10 @@ class Bridge:
 
     def call(self, what, **args):
         return self.answer_to(self.ask(what, **args))
+
+    def peer(self):
+        """The process that all harnesses are in."""
+        return struct.unpack("3i", self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
     def close(self):
         """Disposes of the harness, and waits until that is done."""
@@ -157,6 +162,42 @@ class DshSeam(Seam):
         stdio = {"stdin": data, "stdout": _output(stdout), "stderr": _output(stderr)}
         started = self.bridge.call("spawn", argv=argv, cwd=cwd or self.folder, stdio=stdio, graceMs=grace_ms, env=env or {})
         return DshCommand(self.bridge, started)
+
+
+    def begin_terminal(self, argv, cwd=None, rows=24, columns=80, grace_ms=5_000, env=None):
+        opened = self.begin("openTerminal", argv=argv, cwd=cwd or self.folder, rows=rows, cols=columns, graceMs=grace_ms, env=env or {})
+        return opened.then(lambda raw: DshTerminal(self.bridge, raw["terminal"], raw["pid"]))
+
+
+class DshTerminal(Terminal):
+    def __init__(self, bridge, number, pid):
+        self.bridge, self.number, self.pid = bridge, number, pid
+
+    def _ask(self, what, **args):
+        number = self.bridge.ask(what, terminal=self.number, **args)
+        return Pending(lambda: self.bridge.answer_to(number), lambda: self.bridge.abort(number))
+
+    def shown(self):
+        return base64.b64decode(self._ask("shown").result()["bytes"])
+
+    def ended(self):
+        return self._ask("shown").result()["ended"]
+
+    def begin_write(self, text):
+        return self._ask("typeInto", text=text)
+
+    def foreground(self):
+        raw = self._ask("inspectForeground").result()
+        return raw and Foreground(raw["processGroupId"], raw["inputWaiting"])
+
+    def signal(self, name):
+        return self._ask("signalForeground", signal=name).result()
+
+    def begin_terminate(self):
+        return self._ask("terminateTerminal")
+
+    def done(self):
+        return self._ask("terminalDone").then(lambda raw: Outcome(raw["exitCode"], raw["signal"])).result()
 
 
 class DshCommand(Command):

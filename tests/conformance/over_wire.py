@@ -6,13 +6,14 @@ import secrets
 
 from alone import alone_executor
 from ground import Ground
-from seam import (Collect, Command, Edited, Entry, Failure, Info, Outcome, Pending, Read, Seam, Target, Written)
+from seam import (Collect, Command, Edited, Entry, Failure, Foreground, Info, Outcome, Pending, Read, Seam, Target, Terminal, Written)
 from session import FIRST_BYTES, DirectSession, Outgoing, Session, from_wire, to_wire
 
 NEW_FILE_MODE = 0o600  # As dsh asks for it.
 DIFF_BYTES_MAX = 10 << 20
 MODES = {"read-only": "ReadOnly", "workspace-write": "WorkspaceWrite", "danger-full-access": "DangerFullAccess"}
 TAIL_READ_BYTES = 16 << 20
+SCROLLBACK_BYTES = 4 << 20
 
 
 def with_lf(text):
@@ -43,8 +44,8 @@ class WireSeam(Seam):
         yield self, lambda: self.session.requests
 
     @contextlib.contextmanager
-    def own_executor(self):
-        with alone_executor(**self.stage["executor"]["how"]) as executor:
+    def own_executor(self, grouped=False):
+        with alone_executor(**self.stage["executor"]["how"], grouped=grouped) as executor:
             mine = self.with_executor(executor)
             yield executor, mine
             mine.session.close()
@@ -171,6 +172,63 @@ class WireSeam(Seam):
 
     def spawn(self, argv, cwd=None, stdin="ignore", stdout=Collect(1 << 20), stderr=Collect(1 << 20), grace_ms=5_000, env=None):
         return WireCommand(self.session, argv, cwd or self.folder, {"stdin": stdin, "stdout": stdout, "stderr": stderr}, grace_ms, env or {})
+
+
+    def begin_terminal(self, argv, cwd=None, rows=24, columns=80, grace_ms=5_000, env=None):
+        handle, typed, shown = secrets.token_hex(16), self.session.new_stream(), self.session.new_stream()
+        args = {"handle": handle, "argv": [to_wire(each) for each in argv], "cwd": to_wire(cwd or self.folder), "graceMs": grace_ms,
+                "env": [[name, value] for name, value in (env or {}).items()], "stdin": {"pipe": typed}, "stderr": "discard",
+                "stdout": {"collect": {"maxBytes": SCROLLBACK_BYTES, "stream": shown}}, "terminal": {"rows": rows, "columns": columns}}
+        return self.begin("process.spawn", args, mutating=True, streams=[shown], incoming=[typed]).then(
+            lambda ok: WireTerminal(self.session, handle, ok["pid"], typed, shown))
+
+
+class WireTerminal(Terminal):
+    def __init__(self, session, handle, pid, typed, shown):
+        self.session, self.handle, self.pid, self.typed, self.stream = session, handle, pid, typed, session.streams[shown]
+
+    def shown(self):
+        self.session.call("process.wait", {"handle": self.handle, "until": "exit", "timeoutMs": 0})  # And reads what has come.
+        return bytes(self.stream.content)
+
+    def ended(self):
+        self.shown()
+        return self.stream.ended
+
+    def begin_write(self, text):
+        self.shown()  # Whether nothing is taken any more has been read by then.
+        outgoing = self.session.outgoing[self.typed]
+        outgoing.content += text.encode()
+        self.session.send_on(self.typed)
+
+        def taken():
+            self.session.wait(lambda: outgoing.stopped or outgoing.sent == len(outgoing.content))
+            if outgoing.sent < len(outgoing.content):
+                raise Failure("CONFLICT", "nothing is taken any more")
+        return Pending(taken, lambda: None)
+
+    def foreground(self):
+        typed = len(self.session.outgoing[self.typed].content)
+        ok = self.session.call("terminal.foreground", {"handle": self.handle, "typed": typed})
+        return Foreground(ok["processGroup"], ok.get("inputWaiting") is True) if ok.get("processGroup") else None
+
+    def signal(self, name):
+        return self.session.call("terminal.signal", {"handle": self.handle, "signal": name}, mutating=True)["processGroup"]
+
+    def resize(self, rows, columns):
+        self.session.call("terminal.resize", {"handle": self.handle, "rows": rows, "columns": columns}, mutating=True)
+
+    def begin_terminate(self):
+        asked = self.session.ask("process.terminate", {"handle": self.handle}, mutating=True)
+
+        def over():
+            self.session.reply_to(asked)
+            self.session.call("process.wait", {"handle": self.handle, "until": "empty"})
+        return Pending(over, lambda: None)
+
+    def done(self):
+        state = self.session.call("process.wait", {"handle": self.handle, "until": "exit"})["state"]
+        return Outcome(state.get("exitCode"), state.get("signal"))
 
 
 class WireCommand(Command):

@@ -72,6 +72,7 @@ RULES = {
     "T7": "Who leaves the group and the session of a command is ended with it all the same.",
     "4.7": "A link that breaks ends nothing: within its lease a session goes on with its handles and each output where it was. What is lost is told as lost.",
     # Terminals.
+    "4.8": "A terminal is its command's own, with the size and the environment that were asked for. Its end is told as that of a command.",
     "Y1": "Giving up a terminal's start leaves nothing of it.",
     "Y2": "A signal to the foreground is one, whatever the terminal's mode, and its group is told. The shell's own is not killed that way.",
     "Y3": "That input is waited for is said when it is proven, and only then.",

@@ -152,6 +152,14 @@ class Command:
         """What there is now of an output that is collected."""
         raise NotImplementedError
 
+    def until_written(self, text, name="stdout"):
+        """Until an output that is collected holds that."""
+        wait_until(lambda: f"{text!r} in {self.read_from(0, name)!r:.300}", lambda: text in self.read_from(0, name).text)
+
+    def until_total(self, total, name="stdout"):
+        """Until so many bytes have been collected, kept or not."""
+        wait_until(lambda: f"{total} bytes of {self.read_from(0, name)!r:.300}", lambda: self.read_from(0, name).next >= total)
+
     def write(self, data):
         """To a stdin that is a pipe, once it is taken."""
         raise NotImplementedError
@@ -168,6 +176,62 @@ class Command:
 
     def begin_wait_for_exit(self):
         raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True)
+class Foreground:
+    group: int
+    waiting: bool  # Proven to wait for input.
+
+
+class Terminal:
+    """A command that leads a terminal of its own."""
+
+    pid: int
+
+    def shown(self):
+        """All bytes so far."""
+        raise NotImplementedError
+
+    def ended(self):
+        """Whether nothing more is shown."""
+        raise NotImplementedError
+
+    def write(self, text):
+        """Once it is taken. Raises Failure after the end."""
+        return self.begin_write(text).result()
+
+    def begin_write(self, text):
+        raise NotImplementedError
+
+    def foreground(self):
+        """Foreground, or None: nobody is. Raises Failure after the end."""
+        raise NotImplementedError
+
+    def signal(self, name):
+        """The process group in the foreground, which got it."""
+        raise NotImplementedError
+
+    def terminate(self):
+        """Returns when nothing of it is left, which is proven."""
+        return self.begin_terminate().result()
+
+    def begin_terminate(self):
+        raise NotImplementedError
+
+    def done(self):
+        """Its Outcome."""
+        raise NotImplementedError
+
+    def until_shown(self, text):
+        wait_until(lambda: f"to see {text!r} in {self.shown()[-500:]!r}", lambda: text.encode() in self.shown())
+
+    def until_waiting(self, waiting=True):
+        """Whoever is in the foreground then: its group."""
+        def so():
+            found = self.foreground()
+            return found and found.waiting == waiting and found.group
+        return wait_until(lambda: f"waiting={waiting}: {self.foreground()}, {self.shown()[-500:]!r}", so)
 
 
 class Seam:
@@ -197,8 +261,9 @@ class Seam:
         """A context: a session, and a function that says how many requests were made in it so far."""
         raise NotImplementedError
 
-    def own_executor(self):
-        """A context: an executor that is nobody else's, as AloneExecutor, and a session with it."""
+    def own_executor(self, grouped=False):
+        """A context: an executor that is nobody else's, as AloneExecutor, and a session with it. `grouped`: it holds commands by
+        control groups, and not by reapers."""
         raise NotImplementedError
 
     def close(self):
@@ -250,6 +315,13 @@ class Seam:
 
     def run_confined(self, argv, policy):
         """(exit code, stdout) of a command that is held to a mode. Raises Failure where it cannot be."""
+        raise NotImplementedError
+
+    def terminal(self, argv, cwd=None, rows=24, columns=80, grace_ms=5_000, env=None):
+        """A Terminal."""
+        return self.begin_terminal(argv, cwd, rows, columns, grace_ms, env).result()
+
+    def begin_terminal(self, argv, cwd=None, rows=24, columns=80, grace_ms=5_000, env=None):
         raise NotImplementedError
 
     def resolve_executable(self, command, env=None):

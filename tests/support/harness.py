@@ -138,7 +138,7 @@ class Harness:
 
     def __init__(self, path, sandbox="default/box", token=None):
         self.path, self.sandbox, self.token = path, sandbox, token
-        self.link = self.session = self.uid = None
+        self.link = self.session = self.uid = self.lease_seconds = None
         self.waiting, self.replies, self.streams, self.welcomes = {}, {}, {}, []
         self.last_id = self.last_seq = 0
 
@@ -164,6 +164,7 @@ class Harness:
         self.held, self.welcomes, self.open = b"", [], False
         hello = {"protocol": {"min": 1, "max": 1}, "client": "test"} | self._credentials()
         hello |= {"session": self.session, "uid": self.uid} if self.session else {}
+        hello |= {"leaseSeconds": self.lease_seconds} if self.lease_seconds else {}
         self.send(HELLO, 0, hello)
         self.wait(lambda: self.welcomes and self.open)
         return self

@@ -68,10 +68,11 @@ function fileCalls({ fs }: Context): { [name: string]: Call } {
   };
 }
 
+/** A variable that is to be removed travels as null. */
+const environment = (env: Args): NodeJS.ProcessEnv => Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? undefined]));
+
 function processCalls({ subprocess, e2b, sandbox }: Context): { [name: string]: Call } {
   const processes = new Opened<ReturnType<typeof subprocess.spawn>>();
-  // A variable that is to be removed travels as null.
-  const environment = (env: Args): NodeJS.ProcessEnv => Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? undefined]));
   return {
     privateFolder: () => (e2b as unknown as { world: { privateFolder(): Promise<string> } }).world.privateFolder(),
     confine: ({ argv, policy }) => (sandbox as unknown as { confine(argv: string[], policy: Args): { argv: string[] } }).confine(argv, policy).argv,
@@ -92,13 +93,42 @@ function processCalls({ subprocess, e2b, sandbox }: Context): { [name: string]: 
   };
 }
 
+function terminalCalls({ subprocess }: Context): { [name: string]: Call } {
+  type Handle = Awaited<ReturnType<typeof subprocess.spawnTerminal>>;
+  interface Terminal {
+    handle: Handle;
+    shown: Buffer[];
+    ended: boolean;
+  }
+  const terminals = new Opened<Terminal>();
+  const handleOf = ({ terminal }: Args): Handle => terminals.get(terminal).handle;
+  return {
+    openTerminal: async (spec, signal) => {
+      const handle = await subprocess.spawnTerminal({ ...spec, env: environment(spec.env), signal } as never);
+      const terminal: Terminal = { handle, shown: [], ended: false };
+      handle.output.on('data', (bytes: Buffer) => terminal.shown.push(bytes));
+      handle.output.on('end', () => (terminal.ended = true));
+      return { terminal: terminals.add(terminal), pid: handle.pid };
+    },
+    shown: ({ terminal }) => {
+      const { shown, ended } = terminals.get(terminal);
+      return { bytes: base64(Buffer.concat(shown)), ended };
+    },
+    typeInto: (args) => handleOf(args).write(args.text),
+    inspectForeground: (args) => handleOf(args).inspectForeground(),
+    signalForeground: (args) => handleOf(args).signalForeground(args.signal),
+    terminateTerminal: (args) => handleOf(args).terminate(),
+    terminalDone: (args) => handleOf(args).done,
+  };
+}
+
 function serve(socket: net.Socket): void {
   let harness: Awaited<ReturnType<typeof openHarness>> | undefined;
   const underWay = new Map<number, AbortController>();
   const calls: { [name: string]: Call } = {
     open: async ({ entry }) => {
       harness = await openHarness(entry);
-      Object.assign(calls, fileCalls(harness.ctx), processCalls(harness.ctx));
+      Object.assign(calls, fileCalls(harness.ctx), processCalls(harness.ctx), terminalCalls(harness.ctx));
       return { cwd: harness.ctx.e2b.cwd, runtimeRoot: harness.ctx.e2b.runtimeRoot };
     },
     dispose: async () => {

@@ -1,0 +1,46 @@
+"""Commands that can be found again, whatever they do: by what stands in their environment."""
+
+import contextlib
+import os
+import secrets
+import signal
+
+NAME = "SANDFLEET_MARKED"
+
+
+class Mark:
+    """For one case: what is spawned with `env` is among the living() until it is dead. Where that is missing which would end them,
+    `with` does so."""
+
+    def __init__(self, seam):
+        self.seam, self.value = seam, secrets.token_hex(16)
+        self.env = {NAME: self.value}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pid in self._found():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _found(self):
+        return self.seam.ground.processes(NAME, self.value)
+
+    def living(self):
+        """Their command lines, words with blanks between."""
+        return [line.replace(b"\0", b" ").decode(errors="replace").strip() for line in self._found().values()]
+
+    def until(self, *wanted):
+        """So many of whose command line begins so live: (beginning, count), …."""
+        def so():
+            living = self.living()
+            return all(sum(line.startswith(beginning) for line in living) == count for beginning, count in wanted)
+        self.seam.wait_until(lambda: f"{wanted} among {self.living()}", so)
+
+    def assert_none_left(self):
+        living = self.living()
+        assert not living, f"left: {living}"
+
+    def until_none_left(self):
+        self.seam.wait_until(lambda: f"nothing left of {self.living()}", lambda: not self.living())
