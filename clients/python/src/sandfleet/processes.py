@@ -52,6 +52,8 @@ class Process:
         self._instance = welcome.instance if welcome else None
         self._spawning = asyncio.get_running_loop().create_task(self._spawn())
         await self._spawned()
+        if self.spec.detached:
+            self._custody.forget(self)  # From now on it is nobody's.
 
     async def _spawned(self) -> None:
         assert self._spawning is not None
@@ -69,6 +71,7 @@ class Process:
             "stdout": output_mode(spec.stdout, streams.get("stdout")),
             "stderr": output_mode(spec.stderr, streams.get("stderr")),
             "terminal": spec.terminal and {"rows": spec.terminal[0], "columns": spec.terminal[1]},
+            "detached": spec.detached or None,
         }
         call = self._asking.request(
             "process.spawn",

@@ -162,13 +162,18 @@ class Sandbox:
         cwd: Name | None = None,
         env: Mapping[str, str | None] | None = None,
         stdin: Input = DISCARD,
-        stdout: Output = PIPE,
-        stderr: Output = PIPE,
+        stdout: Output | None = None,
+        stderr: Output | None = None,
         grace: float = GRACE_S,
+        detached: bool = False,
     ) -> Process:
         """A command that runs. Pipes are lossless and hold the command back; Collect(…) keeps a tail and never does. Use
-        `async with`, or let it run until the sandbox object is closed."""
-        return await self._start(Spec(tuple(argv), cwd, env, stdin, stdout, stderr, grace))
+        `async with`, or let it run until the sandbox object is closed. One that is `detached` goes on after that, and after
+        `async with`, until it has ended by itself or kill() ends it; its outputs are collected, as nobody would read a pipe."""
+        out, err = (way or (Collect() if detached else PIPE) for way in (stdout, stderr))
+        if detached and PIPE in (out, err):
+            raise ValueError("a pipe of what is detached would have no reader in the end; use Collect(…)")
+        return await self._start(Spec(tuple(argv), cwd, env, stdin, out, err, grace, None, detached))
 
     async def terminal(
         self,
@@ -179,11 +184,13 @@ class Sandbox:
         cwd: Name | None = None,
         env: Mapping[str, str | None] | None = None,
         grace: float = GRACE_S,
+        detached: bool = False,
     ) -> Process:
-        """A command that leads a terminal of its own: `stdin` is what is typed, `stdout` what it shows."""
+        """A command that leads a terminal of its own: `stdin` is what is typed, `stdout` what it shows. One that is `detached`
+        ends with no session, and whoever attaches next finds it as it is."""
         self._need("terminals")
         shown = Collect(TERMINAL_TAIL_BYTES, mirror=True)
-        return await self._start(Spec(tuple(argv), cwd, env, PIPE, shown, DISCARD, grace, (rows, columns)))
+        return await self._start(Spec(tuple(argv), cwd, env, PIPE, shown, DISCARD, grace, (rows, columns), detached))
 
     async def attach(
         self,

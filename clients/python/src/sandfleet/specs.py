@@ -51,6 +51,7 @@ class Spec:
     stderr: Output = DISCARD
     grace: float = GRACE_S  # Between SIGTERM and SIGKILL, where it is terminated.
     terminal: tuple[int, int] | None = None  # Rows and columns.
+    detached: bool = False  # It ends with no session.
 
     @property
     def grace_ms(self) -> int:
@@ -77,6 +78,8 @@ class State:
     empty: bool
     stdout: OutputState | None
     stderr: OutputState | None
+    age: float | None = None  # In seconds, since it was begun; None: the sandbox does not tell.
+    detached: bool = False  # It ends with no session.
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,8 @@ def state_of(raw: Mapping[str, Any]) -> State:
         raw["empty"],
         _output_state(raw.get("stdout")),
         _output_state(raw.get("stderr")),
+        None if raw.get("ageMs") is None else raw["ageMs"] / 1000,
+        raw.get("detached", False),
     )
 
 

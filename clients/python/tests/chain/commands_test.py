@@ -270,6 +270,31 @@ async def test_another_session_takes_over_a_command_where_it_is(chain):
         assert (await other.wait("empty")).exit_code == 0
 
 
+async def test_what_is_detached_outlives_the_object_and_is_ended_by_another(chain):
+    async with sandbox(chain) as first:
+        async with await first.spawn(["sh", "-c", "echo up; exec sleep 1000"], detached=True) as sleeper:
+            pass
+        shell = await first.terminal(["sh"], detached=True)
+        await shell.stdin.write(b"kept=whole\n")
+        shown = b""
+        async for piece in shell.stdout:
+            shown += piece.data
+            if b"kept=whole\r\n" in shown:
+                break
+        with pytest.raises(ValueError, match="Collect"):
+            await first.spawn(["true"], stdout=PIPE, detached=True)
+    async with sandbox(chain) as second:
+        state = next(each.state for each in await second.processes() if each.handle == sleeper.handle)
+        assert state.detached and not state.exited and state.age > 0
+        other = await second.attach(sleeper.handle)
+        assert (await other.read("stdout"))[1] == b"up\n"
+        assert await other.kill()
+        again = await second.attach(shell.handle, stdin=True, stdout_from=0)
+        await again.stdin.write(b'echo "<$kept>"; exit 4\n')
+        assert b"<whole>" in await again.stdout.read()
+        assert (await again.wait("empty")).exit_code == 4
+
+
 async def test_a_terminal_shows_what_is_typed(chain):
     async with sandbox(chain) as box:
         assert box.has("terminals")
