@@ -91,6 +91,7 @@ def own_cgroup(wanted):
     if not wanted:
         yield None
         return
+    assert world.cgroup2(), "there is no cgroup2 hierarchy here"
     group = pathlib.Path(tempfile.mkdtemp(prefix="sandfleet-conformance-", dir=world.cgroup2()))
     try:
         yield group

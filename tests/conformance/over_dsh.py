@@ -259,6 +259,6 @@ def _policy(policy):
 
 
 def _output(mode):
-    if mode == "pipe":
+    if isinstance(mode, str):
         return mode
     return {"maxBytes": mode.max_bytes} | ({"spill": {"maxBytes": mode.spill_bytes}} if mode.spill_bytes is not None else {})

@@ -271,14 +271,28 @@ def test_a_signal_that_is_none_is_refused(seam):  # T1
     assert command.done() == Outcome(None, signal.Signals.SIGKILL.name)
 
 
-def test_trees_are_held_by_a_control_group_in_a_sandbox_and_by_a_reaper_without_one(seam):  # T7
-    command = seam.spawn(["sh", "-c", "cat /proc/self/cgroup; cat /proc/$PPID/comm"])
+def holder_of_a_command(seam):
+    """The control group that a command is in, and the name of its parent."""
+    command = seam.spawn(["sh", "-c", "grep ^0:: /proc/self/cgroup; cat /proc/$PPID/comm"])
     assert command.done() == Outcome(0, None)
-    *groups, parent = command.read_from(0).text.splitlines()
-    if seam.way == "executor":
-        assert parent == "sandfleet-reap", parent
-    else:
-        own = next(line for line in groups if line.startswith("0::"))
-        other = seam.spawn(["sh", "-c", "grep ^0:: /proc/self/cgroup"])
-        other.done()
-        assert own != other.read_from(0).text.strip() and parent != "sandfleet-reap", (own, parent)
+    return command.read_from(0).text.splitlines()
+
+
+def test_each_tree_is_held_by_a_control_group_of_its_own_or_by_a_reaper(seam):  # T7
+    (group, parent), (other_group, _) = holder_of_a_command(seam), holder_of_a_command(seam)
+    if seam.way == "executor" and parent == "sandfleet-reap":
+        return  # It may make no groups here.
+    assert group != other_group and parent != "sandfleet-reap", (group, other_group, parent)
+
+
+@not_through("agentd", "dsh", why="The sandbox of these ways has control groups.")
+def test_where_there_are_control_groups_an_executor_alone_holds_trees_by_them(seam):  # T7
+    with seam.own_executor(grouped=True) as (executor, mine):
+        group, parent = holder_of_a_command(mine)
+        assert group.startswith(f"0::/{executor.user.cgroup.name}/") and parent != "sandfleet-reap", (group, parent)
+        with Mark(mine) as mark:
+            command = mine.spawn(["sh", "-c", f"{IGNORES_TERM}; setsid sleep 1000 & sleep 1001; :"], grace_ms=50, env=mark.env)
+            mark.until(("sleep", 2))
+            command.terminate()
+            assert command.wait_for_exit() is True
+            mark.assert_none_left()

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import pathlib
+import secrets
 
 from mark import Mark
 from seam import Collect, Outcome, not_through
@@ -65,6 +67,15 @@ def test_who_wants_no_more_of_a_pipe_closes_it(seam):  # 4.2
     seam.session.wait(lambda: len(stream.content) > 0)
     seam.session.stop(command.streams["stdout"])
     assert command.done() == Outcome(None, "SIGPIPE")
+
+
+@not_through("executor", "agentd", why="What a harness inherits is a pipe that its client copies.")
+def test_what_is_inherited_goes_to_the_harness_s_own_output(seam):  # 4.2
+    shown, errors = secrets.token_hex(16), secrets.token_hex(16)
+    command = seam.spawn(["sh", "-c", f"echo {shown}; echo {errors} >&2"], stdout="inherit", stderr="inherit")
+    assert command.done() == Outcome(0, None)
+    log = pathlib.Path(seam.stage["dsh"]["socket"]).with_name("bridge.log")
+    seam.wait_until("both to be there", lambda: all(each in log.read_text() for each in (shown, errors)))
 
 
 def test_a_command_has_its_three_ends_and_no_descriptor_of_ours(seam):  # 4.2
