@@ -13,22 +13,28 @@ from wires import DOWN, EXECUTOR, HARNESS, PLACES, UP, Cut
 
 AT_ONCE = 8
 MANY = 4  # Sessions of each part that are cut again and again.
-OPENING = {HARNESS: 2, EXECUTOR: 4}  # Frames that each link begins with, which one part of the script shows.
+OPENING = {HARNESS: 2, EXECUTOR: 4}  # Frames that each link begins with, which these parts of the script show.
+OPENS = (script.SHORT_PARTS[0], script.TYPED)
 HEADS = [Cut(EXECUTOR, direction, 0, place) for direction in (UP, DOWN) for place in PLACES]
 
 
-def cuts_of(counts, at, chance, everywhere):
+def cuts_of(counts, seed, part, everywhere):
     """All frames of both hops, each cut in one place that is left to chance, or in all."""
     for (hop, direction), count in counts.items():
-        for frame in range(OPENING[hop] if at else int(hop == EXECUTOR), count):
+        for frame in range(int(hop == EXECUTOR) if part in OPENS else OPENING[hop], count):
+            chance = chance_of(seed, part, hop, direction, frame)
             for place in PLACES if everywhere else [chance.choice(PLACES)]:
                 yield Cut(hop, direction, frame, place, by_reset=chance.random() < 0.5)
 
 
-def many_cuts(chance, frames=150):
+def many_cuts(chance, frames=20):
     """Of one session, on its links one after the other."""
     return [Cut(chance.choice((HARNESS, EXECUTOR)), chance.choice((UP, DOWN)), chance.randrange(1, frames), chance.choice(PLACES),
                 chance.random() < 0.5) for _ in range(chance.randrange(2, 8))]
+
+
+def name_of(part, cuts):
+    return f"{part}, cut {' and '.join(map(str, cuts))}"
 
 
 class Run:
@@ -39,17 +45,17 @@ class Run:
         self._places, self.patience_s = asyncio.Semaphore(at_once), PATIENCE_S
 
     async def all(self, schedules):
+        """Those that are wanted."""
         for cut in HEADS:
-            await self.one("terminal", [cut], whose=None)
+            if is_wanted(name_of("terminal", [cut])):
+                await self.one("terminal", [cut], whose=None)
         async with asyncio.TaskGroup() as group:
             for part, cuts in schedules:
-                group.create_task(self.one(part, cuts))
+                if is_wanted(name_of(part, cuts)):
+                    group.create_task(self.one(part, cuts))
 
     async def one(self, part, cuts, whose=...):
         """`whose` links are cut: those of this session, where nobody is named."""
-        what = f"{part}, cut {' and '.join(map(str, cuts))}"
-        if cuts and not is_wanted(what):
-            return
         self.begun += 1
         name = f"{part}-{self.begun}"
         async with self._places:
@@ -62,7 +68,7 @@ class Run:
                     await script.run(part, wires.harness(name), name, box, self.chain.env, LEASE_S)
             except Exception as failure:
                 told = "".join(traceback.format_exception(failure, limit=6))
-                self.failures.append(f"{what}: {failure!r}\n{told}")
+                self.failures.append(f"{name_of(part, cuts)}: {failure!r}\n{told}")
             finally:
                 counts = {(hop, way): wires.plan.links[hop, name][0].count[way]
                           for hop in (HARNESS, EXECUTOR) if (hop, name) in wires.plan.links for way in (UP, DOWN)}
@@ -84,13 +90,12 @@ def test_a_cut_at_any_frame_costs_nothing():
 
         async def go():
             schedules = []
-            for at, part in enumerate(script.SHORT_PARTS):
-                frames, chance = await run.one(part, []), chance_of(of.seed, part)
-                schedules += [(part, [cut]) for cut in cuts_of(frames, at, chance, everywhere)]
-                schedules += [(part, many_cuts(chance)) for _ in range(MANY)]
-            # Whose links to executors these are is not known.
-            frames, chance = await run.one(script.TYPED, []), chance_of(of.seed, script.TYPED)
-            schedules += [(script.TYPED, [cut]) for cut in cuts_of(frames, 0, chance, everywhere)]
+            # Of what is typed nobody knows which links to executors it has: those are not counted.
+            for part in (*script.SHORT_PARTS, script.TYPED):
+                frames = await run.one(part, [])
+                schedules += [(part, [cut]) for cut in cuts_of(frames, of.seed, part, everywhere)]
+            for part in script.SHORT_PARTS:
+                schedules += [(part, many_cuts(chance_of(of.seed, part, number))) for number in range(MANY)]
             await run.all(schedules)
         asyncio.run(go())
         run.verdict()

@@ -181,10 +181,11 @@ def main():
         for story in (a_gibibyte, a_hundred_thousand_files):
             if chaos.is_wanted(story.__name__):
                 asyncio.run(story(of, Memory(of)))
-        residue = Residue(of)
-        asyncio.run(at_random(of, float(os.environ.get("SANDFLEET_SOAK_MINUTES", "10"))))
-        residue.wait_for_none()
-        tell("nothing is left")
+        if chaos.is_wanted(at_random.__name__):
+            residue = Residue(of)
+            asyncio.run(at_random(of, float(os.environ.get("SANDFLEET_SOAK_MINUTES", "10"))))
+            residue.wait_for_none()
+            tell("nothing is left")
 
 
 if __name__ == "__main__":
