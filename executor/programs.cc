@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "executor/activity/process_cpu.h"
 #include "executor/admin/admin.h"
 #include "executor/admin/log_file.h"
 #include "executor/admin/runtime_folder.h"
@@ -151,11 +152,14 @@ int serve_admin(const RunOptions& options, RuntimeFolder folder, Memo memo) {
   const auto containments = containments_for(options, folder, executor);
   const User user = Users("/etc", false).current();
   const std::string attach_key = secrets->attach_key;
-  Admin admin(*std::move(secrets), std::move(kept->marker), clock);
+  // The groups also count what begins and ends between two looks at processes.
+  Admin admin(*std::move(secrets), std::move(kept->marker), clock,
+              {[] { return cpu_of_processes(); }, [&] { return containments->cpu_used(); }});
   Sessions sessions({.executor = executor,
                      .background = background,
                      .clock = clock,
                      .time = admin.time(),
+                     .activity = admin.activity(),
                      .stagings = std::move(kept->stagings),
                      .processes = {.executor = executor,
                                    .background = background,

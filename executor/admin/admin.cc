@@ -24,8 +24,12 @@ std::optional<std::string> bearer_token(const aio::HttpHead& head) {
   return std::string(base::trim(header.substr(kBearer.size())));
 }
 
-Admin::Admin(wire::StartSecrets secrets, std::optional<Marker> marker, const base::Clock& clock)
-    : secrets_(std::move(secrets)), marker_(std::move(marker)), clock_(clock) {
+Admin::Admin(wire::StartSecrets secrets, std::optional<Marker> marker, const base::Clock& clock,
+             std::vector<CpuMeter> meters)
+    : secrets_(std::move(secrets)),
+      marker_(std::move(marker)),
+      clock_(clock),
+      activity_(clock.now(), std::move(meters)) {
   health_.instance = base::random_hex(16);
   health_.version = std::string(base::kVersion);
   health_.identity = {secrets_.uid, secrets_.epoch, 0, 0};
@@ -92,6 +96,7 @@ std::optional<std::string> Admin::prove(const aio::HttpHead& head, const std::st
 Admin::Answer Admin::answer(const std::string& method, const std::string& path,
                             const std::string& body) {
   if (method == "GET" && path == "/v1/health") return tell_health();
+  if (method == "GET" && path == "/v1/activity") return tell_activity();
   const bool quiesces = path == "/v1/quiesce";
   if (method != "POST" || (!quiesces && path != "/v1/resumed"))
     return {404, error_body("no such request: " + method + " " + path)};
@@ -106,9 +111,18 @@ Admin::Answer Admin::tell_health() const {
   return {200, wire::to_json(health)};
 }
 
+Admin::Answer Admin::tell_activity() {
+  return {200, wire::to_json(wire::Activity{activity_.idle_for(clock_.now()).count()})};
+}
+
 Admin::Answer Admin::quiesce(const base::Json& body) {
   const auto asked = wire::quiesce_from_json(body);
   if (!asked) return {400, error_body(asked.error().message)};
+  const auto& if_idle_for = asked->if_idle_for_ms;
+  if (if_idle_for && activity_.idle_for(clock_.now()) < base::Milliseconds(*if_idle_for)) {
+    if (guard_.quiesced()) thaw();  // It was found idle before, and is no longer.
+    return tell_health();
+  }
   guard_.quiesce(base::Seconds(asked->deadline_seconds), clock_.now());
   if (listener_) listener_->quiesced();
   base::log::info("quiesced for a pause", {{"deadline_seconds", asked->deadline_seconds}});
@@ -130,6 +144,7 @@ Admin::Answer Admin::resumed(const base::Json& body) {
   health_.identity = identity;
   time_.learn(base::WallTime(base::Milliseconds(told->now_ms)));
   guard_.thaw();
+  activity_.moved();  // Whoever wanted it to run has not had the time to use it.
   if (listener_) listener_->resumed(*told);
   base::log::info("resumed", {{"run", identity.run}, {"incarnation", identity.incarnation}});
   return tell_health();
@@ -142,7 +157,13 @@ aio::Task<> Admin::watch_the_clock() {
   }
 }
 
+void Admin::thaw() {
+  guard_.thaw();
+  if (listener_) listener_->thawed();
+}
+
 void Admin::look_at_the_clock() {
+  activity_.look(clock_.now());
   if (!guard_.look(clock_.now())) return;
   base::log::warn("no pause came; the quiesce has lapsed");
   if (listener_) listener_->thawed();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "executor/activity/activity.h"
 #include "executor/admin/marker.h"
 #include "executor/admin/pause_guard.h"
 #include "libs/aio/background.h"
@@ -30,20 +31,23 @@ class PauseListener {
 };
 
 // What the controller may ask of an executor (libs/wire/admin.h). One loop's state, no lock.
-//   token -> health | quiesce | resumed -> proof
+//   token -> health | activity | quiesce | resumed -> proof
 class Admin {
  public:
-  // Without a marker what `resumed` said ends with this process.
-  Admin(wire::StartSecrets secrets, std::optional<Marker> marker, const base::Clock& clock);
+  // Without a marker what `resumed` said ends with this process. `meters`: of the programs inside.
+  Admin(wire::StartSecrets secrets, std::optional<Marker> marker, const base::Clock& clock,
+        std::vector<CpuMeter> meters = {});
 
   aio::Task<> serve(std::shared_ptr<aio::HttpExchange> exchange);
-  // Lets a quiesce lapse; run beside the server, or have somebody look now and then.
+  // Lets a quiesce lapse, and sees what goes on; run beside the server, or have somebody look now
+  // and then.
   aio::Task<> watch_the_clock();
   void look_at_the_clock();
   // Takes from the first `resumed` what it would have to wait for; run beside the server.
   aio::Task<> settle_marker(aio::Background& background);
   const wire::Health& health() const { return health_; }
   wire::KnownTime& time() { return time_; }
+  Activity& activity() { return activity_; }  // For whoever carries requests to tell.
   void tell(PauseListener& listener) { listener_ = &listener; }
 
  private:
@@ -59,6 +63,8 @@ class Admin {
   Answer quiesce(const base::Json& body);
   Answer resumed(const base::Json& body);
   Answer tell_health() const;
+  Answer tell_activity();
+  void thaw();
   void adopt_marker();
 
   wire::StartSecrets secrets_;
@@ -68,6 +74,7 @@ class Admin {
   PauseGuard guard_;
   PauseListener* listener_ = nullptr;
   wire::KnownTime time_;
+  Activity activity_;
 };
 
 }  // namespace executor

@@ -111,6 +111,19 @@ void Groups::kill_all() const {
     static_cast<void>(base::write_setting(group / "cgroup.kill", "1"));
 }
 
+// The kernel counts this for every group of cgroup2, with whatever is beneath it.
+base::Milliseconds Groups::cpu_used() const {
+  constexpr std::string_view kUsage = "usage_usec ";
+  std::int64_t microseconds = 0;
+  for (const fs::path& group : all()) {
+    const auto text = base::read_file(group / "cpu.stat");
+    if (!text || !text->starts_with(kUsage)) continue;
+    const std::string line = text->substr(kUsage.size(), text->find('\n') - kUsage.size());
+    microseconds += base::parse_integer(line).value_or(0);
+  }
+  return base::Milliseconds(microseconds / 1'000);
+}
+
 void Groups::remove_empty() const {
   // The kernel refuses to remove one that has members or groups beneath it.
   for (const fs::path& group : all()) ::rmdir(group.c_str());

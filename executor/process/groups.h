@@ -32,7 +32,8 @@ class Groups {
   // One that has outlived its last member, with the groups that were made in it; false when
   // something of it stays.
   static bool remove(const std::filesystem::path& group);
-  void remove_empty() const;  // All such groups, but for those in which others were made.
+  base::Milliseconds cpu_used() const;  // By all that is, and was, in those that there are now.
+  void remove_empty() const;            // All such groups, but for those in which others were made.
   // Kills whatever is in them: what an earlier life of their owner started.
   void kill_all() const;
   // Removes groups in which a command made groups of its own, which it may have made for somebody

@@ -4,6 +4,8 @@
 
 #include "executor/confine/permission.h"
 #include "libs/base/log.h"
+#include "libs/wire/frames/file_operations.h"
+#include "libs/wire/frames/process_operations.h"
 
 namespace executor {
 namespace {
@@ -11,6 +13,11 @@ namespace {
 // How often, and how far apart, the end of what a session began is tried.
 constexpr int kEndTriesMax = 10;
 constexpr base::Milliseconds kEndAgainAfter{10'000};
+
+// Whoever asks these waits for others to do something.
+bool only_waits(const std::string& op) {
+  return op == wire::WaitArgs::kOp || op == wire::WatchArgs::kOp;
+}
 
 wire::HostSettings settings_of(const SessionsSite& site) {
   return {.instance = site.instance,
@@ -24,14 +31,17 @@ wire::HostSettings settings_of(const SessionsSite& site) {
 
 Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
     : executor_(site.executor),
+      activity_(site.activity),
       workspace_(site.workspace),
       files_(site.executor, site.background, site.stagings, AtHand(site.workspace)),
       file_service_(files_, site.workspace),
       archive_service_(site.executor, files_, site.stagings, site.workspace),
       search_service_(files_, site.background, site.processes, site.tools, site.workspace),
       identity_(identity),
-      links_(site.executor, settings_of(site), identity, site.clock, site.time,
-             [this](wire::HostEvent event) { handle(std::move(event)); }),
+      links_(
+          site.executor, settings_of(site), identity, site.clock, site.time,
+          [this](wire::HostEvent event) { handle(std::move(event)); },
+          [this] { activity_.moved(); }),
       processes_(std::move(site.processes)),
       process_service_(processes_, links_, site.executor, site.workspace),
       terminal_service_(processes_, site.background),
@@ -71,12 +81,14 @@ void Sessions::begin(const std::string& session, wire::Request request) {
     return call->fail(wire::failure(wire::FailureCode::kUnsupported,
                                     "this executor does not know the operation " + op));
   at_work_[key] = progress;
-  tasks_.spawn(run(*this, key, std::move(progress), *std::move(serving)));
+  auto work = only_waits(op) ? nullptr : std::make_unique<Activity::Work>(activity_);
+  tasks_.spawn(run(*this, key, std::move(progress), *std::move(serving), std::move(work)));
 }
 
 aio::Task<> Sessions::run(Sessions& sessions, Key key, std::shared_ptr<Progress> progress,
-                          aio::Task<> serving) {
+                          aio::Task<> serving, std::unique_ptr<Activity::Work> work) {
   co_await std::move(serving);
+  work.reset();
   // The same may have been asked again, when nobody waited for this one's download any more.
   const auto found = sessions.at_work_.find(key);
   if (found != sessions.at_work_.end() && found->second == progress) sessions.at_work_.erase(found);

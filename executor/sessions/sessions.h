@@ -25,6 +25,7 @@ struct SessionsSite {
   aio::Background& background;
   const base::Clock& clock;
   wire::KnownTime& time;
+  Activity& activity;
   std::shared_ptr<Stagings> stagings;
   SubprocessSite processes;
   std::string instance, attach_key;
@@ -58,10 +59,11 @@ class Sessions final : public PauseListener {
   void end(const std::string& session, wire::SessionEnd why);
   static aio::Task<> end_processes(Sessions& sessions, std::string session);
   static aio::Task<> run(Sessions& sessions, Key key, std::shared_ptr<Progress> progress,
-                         aio::Task<> serving);
+                         aio::Task<> serving, std::unique_ptr<Activity::Work> work);
   Permission permission_of(const std::string& session, const wire::Request& request) const;
 
   aio::Executor executor_;
+  Activity& activity_;
   std::string workspace_;
   Filesystem files_;
   FileService file_service_;

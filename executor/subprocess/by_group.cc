@@ -103,6 +103,8 @@ class GroupContainments final : public Containments {
     groups_.remove_abandoned(base::SystemClock().now(), base::Milliseconds(0));
   }
 
+  base::Milliseconds cpu_used() const override { return groups_.cpu_used(); }
+
  private:
   base::Result<Contained> begin_in(const fs::path& group, Launch launch) {
     base::Fd events(::open((group / "cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));

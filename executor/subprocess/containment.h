@@ -53,6 +53,8 @@ class Containments {
   virtual base::Result<Contained> begin(Launch launch) = 0;
   // Now and then, for what could not be tidied up at once.
   virtual void tend() {}
+  // By those that are held now, and what came of them, also what has ended; 0 where nobody counts.
+  virtual base::Milliseconds cpu_used() const { return {}; }
 };
 
 // A cgroup for each command (exact, and spares nobody); a reaper where none can be made. What an

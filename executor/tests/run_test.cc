@@ -70,6 +70,7 @@ TEST(Run, LetsInNobodyWithoutTheRightToken) {
   };
   for (const auto& [name, bad] : cases)
     for (const auto& [method, path] : {std::pair("GET", "/v1/health"),
+                                       {"GET", "/v1/activity"},
                                        {"POST", "/v1/quiesce"},
                                        {"POST", "/v1/resumed"},
                                        {"GET", "/elsewhere"}}) {
@@ -97,6 +98,7 @@ TEST(Run, ProvesItsAnswersToWhoAsksForIt) {
   EXPECT_FALSE(ask(port, "GET", "/v1/health").fields.contains("sandfleet-proof"));
 
   const wire::Question proven[] = {{"n-1", "GET", "/v1/health", ""},
+                                   {"n-5", "GET", "/v1/activity", ""},
                                    {"n-2", "POST", "/v1/quiesce", "{}"},
                                    {"n-3", "POST", "/v1/resumed", resumed("uid-1", 2, 5).dump()}};
   for (const auto& question : proven) {
@@ -120,6 +122,24 @@ TEST(Run, AQuiesceLapsesByItself) {
   const auto answer = ask(port, "POST", "/v1/quiesce", {{"deadlineSeconds", 1}});
   EXPECT_TRUE(answer.json().value("quiesced", false));
   EXPECT_TRUE(base::eventually([&] { return !health().quiesced; }));
+}
+
+TEST(Run, QuiescesOnlyWhatIdlesWhenItIsAskedTo) {
+  Scratch folder;
+  Program program(arguments(folder), secrets());
+  const int port = program.wait_until_serving().port;
+  const auto quiesced = [&](const Json& how) {
+    return ask(port, "POST", "/v1/quiesce", how).json().value("quiesced", false);
+  };
+  const auto activity = wire::activity_from_json(ask(port, "GET", "/v1/activity").json());
+  ASSERT_TRUE(activity) << activity.error().message;
+  EXPECT_EQ(ask(port, "POST", "/v1/quiesce", {{"ifIdleForMs", -1}}).status, 400);
+  EXPECT_FALSE(quiesced({{"ifIdleForMs", 3'600'000}}));
+  EXPECT_FALSE(ask(port, "GET", "/v1/health").json().value("quiesced", true));
+  EXPECT_TRUE(quiesced({{"ifIdleForMs", 0}}));
+  EXPECT_TRUE(ask(port, "GET", "/v1/health").json().value("quiesced", false));
+  EXPECT_FALSE(quiesced({{"ifIdleForMs", 3'600'000}})) << "who no longer idles goes on";
+  EXPECT_FALSE(ask(port, "GET", "/v1/health").json().value("quiesced", true));
 }
 
 TEST(Run, ResumedThawsAndIsRememberedWhenTheWorkerDies) {

@@ -48,8 +48,12 @@ base::Json to_json(const Health& health) {
           {"quiesced", health.quiesced}};
 }
 
+base::Json to_json(const Activity& activity) { return {{"idleMs", activity.idle_ms}}; }
+
 base::Json to_json(const Quiesce& quiesce) {
-  return {{"deadlineSeconds", quiesce.deadline_seconds}};
+  base::Json json = {{"deadlineSeconds", quiesce.deadline_seconds}};
+  if (quiesce.if_idle_for_ms) json["ifIdleForMs"] = *quiesce.if_idle_for_ms;
+  return json;
 }
 
 base::Json to_json(const Resumed& resumed) {
@@ -96,14 +100,28 @@ base::Result<Health> health_from_json(const base::Json& json) {
   return Health{*instance, *version, std::move(known), *quiesced};
 }
 
+base::Result<Activity> activity_from_json(const base::Json& json) {
+  const auto idle = base::integer_at(json, "idleMs");
+  if (!idle || *idle < 0) return lacks("activity", "idleMs", "a whole number of 0 or more");
+  return Activity{*idle};
+}
+
 base::Result<Quiesce> quiesce_from_json(const base::Json& json) {
   if (!json.is_object()) return base::error(base::ErrorCode::kInvalid, "quiesce: not an object");
-  if (!json.contains("deadlineSeconds")) return Quiesce{};
-  const auto deadline = base::integer_at(json, "deadlineSeconds");
-  if (!deadline || *deadline < 1 || *deadline > kQuiesceSecondsMax)
-    return lacks("quiesce", "deadlineSeconds",
-                 "a whole number from 1 to " + std::to_string(kQuiesceSecondsMax));
-  return Quiesce{*deadline};
+  Quiesce quiesce;
+  if (json.contains("deadlineSeconds")) {
+    const auto deadline = base::integer_at(json, "deadlineSeconds");
+    if (!deadline || *deadline < 1 || *deadline > kQuiesceSecondsMax)
+      return lacks("quiesce", "deadlineSeconds",
+                   "a whole number from 1 to " + std::to_string(kQuiesceSecondsMax));
+    quiesce.deadline_seconds = *deadline;
+  }
+  if (json.contains("ifIdleForMs")) {
+    quiesce.if_idle_for_ms = base::integer_at(json, "ifIdleForMs");
+    if (!quiesce.if_idle_for_ms || *quiesce.if_idle_for_ms < 0)
+      return lacks("quiesce", "ifIdleForMs", "a whole number of 0 or more");
+  }
+  return quiesce;
 }
 
 base::Result<Resumed> resumed_from_json(const base::Json& json) {

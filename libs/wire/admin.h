@@ -12,7 +12,9 @@
 // every request with "Authorization: Bearer <admin token>". Errors: 401 {"error":…} for a bad
 // token, 400, 404, 409 (another identity), 503.
 //   GET  /v1/health   -> 200 Health
-//   POST /v1/quiesce  Quiesce -> 200 Health; lapses after deadline_seconds of unfrozen time
+//   GET  /v1/activity -> 200 Activity
+//   POST /v1/quiesce  Quiesce -> 200 Health; lapses after deadline_seconds of unfrozen time. With
+//                     if_idle_for_ms, "quiesced" false: something was active since, and goes on
 //   POST /v1/resumed  Resumed -> 200 Health; the marker is on disk before the answer
 namespace wire {
 
@@ -45,10 +47,19 @@ struct Health {
   bool operator==(const Health&) const = default;
 };
 
+// Whether something is going on inside: what counts stands in executor/activity/activity.h.
+struct Activity {
+  std::int64_t idle_ms = 0;  // So long nothing has been active, in time that was not frozen.
+  bool operator==(const Activity&) const = default;
+};
+
 inline constexpr std::int64_t kQuiesceSecondsMax = 3600;
 
 struct Quiesce {
   std::int64_t deadline_seconds = 120;  // 1 to kQuiesceSecondsMax.
+  // Only if nothing has been active for so long, which is looked at and settled in one step: what
+  // comes after it finds the executor quiesced, and what came before keeps it from being.
+  std::optional<std::int64_t> if_idle_for_ms = std::nullopt;
 };
 
 inline constexpr std::size_t kNewsBytesMax = 1024;
@@ -75,11 +86,13 @@ struct StartSecrets {
 
 base::Json to_json(const Identity& identity);
 base::Json to_json(const Health& health);
+base::Json to_json(const Activity& activity);
 base::Json to_json(const Quiesce& quiesce);
 base::Json to_json(const Resumed& resumed);
 base::Json to_json(const StartSecrets& secrets);
 base::Result<Identity> identity_from_json(const base::Json& json);
 base::Result<Health> health_from_json(const base::Json& json);
+base::Result<Activity> activity_from_json(const base::Json& json);
 base::Result<Quiesce> quiesce_from_json(const base::Json& json);
 base::Result<Resumed> resumed_from_json(const base::Json& json);
 base::Result<StartSecrets> start_secrets_from_json(const base::Json& json);

@@ -143,6 +143,9 @@ TEST(AdminMessages, ReadWhatTheyWrote) {
 
   EXPECT_EQ(quiesce_from_json(to_json(Quiesce{30}))->deadline_seconds, 30);
   EXPECT_EQ(quiesce_from_json(base::Json::object())->deadline_seconds, 120);
+  EXPECT_FALSE(quiesce_from_json(base::Json::object())->if_idle_for_ms);
+  EXPECT_EQ(quiesce_from_json(to_json(Quiesce{30, 60'000}))->if_idle_for_ms, 60'000);
+  EXPECT_EQ(*activity_from_json(to_json(Activity{1'234})), Activity{1'234});
 
   const auto resumed = resumed_from_json(to_json(Resumed{identity, 123}));
   ASSERT_TRUE(resumed.ok());
@@ -180,6 +183,10 @@ TEST(AdminMessages, NameTheFieldThatIsWrong) {
       {message(quiesce_from_json({{"deadlineSeconds", 0}})), "\"deadlineSeconds\" must be"},
       {message(quiesce_from_json({{"deadlineSeconds", 3601}})), "\"deadlineSeconds\" must be"},
       {message(quiesce_from_json(base::Json::array())), "not an object"},
+      {message(quiesce_from_json({{"ifIdleForMs", -1}})), "\"ifIdleForMs\" must be"},
+      {message(quiesce_from_json({{"ifIdleForMs", "long"}})), "\"ifIdleForMs\" must be"},
+      {message(activity_from_json({{"idleMs", -1}})), "\"idleMs\" must be"},
+      {message(activity_from_json(base::Json::object())), "\"idleMs\" must be"},
       {message(resumed_from_json({{"nowMs", 1}})), "\"identity\" must be"},
       {message(start_secrets_from_json({{"uid", "u"}})), "\"epoch\" must be"},
       {message(start_secrets_from_json({{"uid", "u"}, {"epoch", 1}, {"attachKey", "ab"}})),

@@ -38,10 +38,12 @@ struct Site {
         containments(cgroup.path().empty()
                          ? contain_by_reapers(loop.executor())
                          : contain_by_groups(loop.executor(), Groups(cgroup.path()))),
+        activity(clock.now(), {[this] { return containments->cpu_used(); }}),
         sessions({.executor = loop.executor(),
                   .background = background,
                   .clock = clock,
                   .time = time,
+                  .activity = activity,
                   .stagings = *Stagings::open(runtime.path()),
                   .processes = processes(limits),
                   .instance = "i-1",
@@ -78,6 +80,7 @@ struct Site {
   wire::KnownTime time;
   aio::Background background;
   std::unique_ptr<Containments> containments;
+  Activity activity;
   Sessions sessions;
   aio::HttpServer server;
   Client client, mate;  // The second one, of another session, is nowhere connected by itself.

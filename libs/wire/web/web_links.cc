@@ -6,13 +6,24 @@
 #include "libs/wire/session/endpoint.h"
 
 namespace wire {
+namespace {
+
+// All else keeps sessions in step, and is sent by those that want nothing, too. Whoever is let in
+// has come to want something.
+bool carries_work(const Frame& frame) {
+  return frame.type == FrameType::kWelcome || frame.type == FrameType::kRequest ||
+         frame.type == FrameType::kReply || frame.type == FrameType::kData;
+}
+
+}  // namespace
 
 WebLinks::WebLinks(aio::Executor executor, HostSettings settings, const Identity& identity,
-                   const base::Clock& clock, KnownTime& time, Serve serve)
+                   const base::Clock& clock, KnownTime& time, Serve serve, Worked worked)
     : host_(std::move(settings), identity, clock.now()),
       clock_(clock),
       time_(time),
       serve_(std::move(serve)),
+      worked_(std::move(worked)),
       said_(std::move(executor)) {}
 
 aio::Task<> WebLinks::serve(std::shared_ptr<aio::HttpExchange> exchange) {
@@ -44,6 +55,7 @@ aio::Task<> WebLinks::read(Link link) {
     if (!frame) {
       host_.refuse(link.id, frame.error().message);
     } else if (*frame) {
+      if (carries_work(**frame)) worked_();
       host_.receive(link.id, **std::move(frame), now());
     }
     settle();
@@ -55,8 +67,10 @@ aio::Task<> WebLinks::read(Link link) {
 
 aio::Task<> WebLinks::write(Link link) {
   for (;;) {
-    while (const auto frame = host_.next(link.id))
+    while (const auto frame = host_.next(link.id)) {
+      if (carries_work(*frame)) worked_();
       if (!co_await link.socket->write(encode(*frame))) co_return;
+    }
     if (host_.over(link.id)) co_return;
     co_await said_.wait();
   }

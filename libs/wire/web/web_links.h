@@ -21,9 +21,12 @@ class WebLinks {
  public:
   static constexpr base::Milliseconds kTick{250};
   using Serve = std::function<void(HostEvent)>;
+  // Called when somebody is let in, and with each request, reply and piece of data that passes.
+  using Worked = std::function<void()>;
 
-  WebLinks(aio::Executor executor, HostSettings settings, const Identity& identity,
-           const base::Clock& clock, KnownTime& time, Serve serve);
+  WebLinks(
+      aio::Executor executor, HostSettings settings, const Identity& identity,
+      const base::Clock& clock, KnownTime& time, Serve serve, Worked worked = [] {});
   WebLinks(const WebLinks&) = delete;
   WebLinks& operator=(const WebLinks&) = delete;
 
@@ -57,6 +60,7 @@ class WebLinks {
   const base::Clock& clock_;
   KnownTime& time_;
   Serve serve_;
+  Worked worked_;
   aio::Condition said_;  // There may be something to send on any link.
 };
 
