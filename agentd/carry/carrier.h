@@ -10,6 +10,7 @@
 #include "agentd/carry/harness_link.h"
 #include "agentd/carry/next_step.h"
 #include "agentd/carry/roster.h"
+#include "agentd/carry/unanswered.h"
 #include "agentd/door/caller.h"
 #include "libs/wire/session/pulse.h"
 
@@ -54,6 +55,7 @@ class Carrier final : public Roster::Member {
   Situation situation(bool asked) const;
   aio::Task<bool> follow(Step step);  // Whether to ask for a way then.
   aio::Task<bool> rest(Rest rest);
+  aio::Task<> until_it_runs();
   aio::Task<> until_moved();
   void note(const Ending& ending, const Step& step) const;
 
@@ -78,6 +80,8 @@ class Carrier final : public Roster::Member {
   Access access_;
   base::Moment alone_since_;
   bool welcomed_ = false, quiesced_ = false, demanded_ = false;
+  Unanswered unanswered_;  // By the executor of now.
+  bool unheard_ = false;   // There were some when the last one was lost.
   base::Milliseconds lease_{};
   int failures_ = 0;
 

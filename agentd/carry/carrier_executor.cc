@@ -70,7 +70,8 @@ aio::Task<Ending> Carrier::attempt(bool ask) {
 aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
   const base::Moment began = now();
   ending_.reset();
-  resumed_ = quiesced_ = demanded_ = handing_back_ = false;
+  resumed_ = quiesced_ = demanded_ = unheard_ = handing_back_ = false;
+  unanswered_.clear();
   link_ = link->welcome().link;
   access_.begin_link();
   executor_ = link;
@@ -80,6 +81,7 @@ aio::Task<Ending> Carrier::carry(std::shared_ptr<ExecutorLink> link) {
   link->reset();
   executor_.reset();
   alone_since_ = now();
+  unheard_ = unanswered_.any(now());
   moved_.notify_all();
   Ending ending = std::move(ending_).value_or(Broken{"the connection was cut"});
   const bool sent_away = std::holds_alternative<wire::Close>(ending);
@@ -142,6 +144,7 @@ aio::Task<bool> Carrier::hand_back(ExecutorLink& link, Carried frame) {
     co_await harness_.outbox.put(wire::encode(wire::to_frame(*renewed)));
     co_return true;
   }
+  if (frame.is(FrameType::kReply)) unanswered_.answered(stream_in(frame.bytes));
   parts_.counts.to_harness.count(frame.bytes.size());
   handing_back_ = true;
   co_await harness_.outbox.put(
@@ -159,6 +162,7 @@ Situation Carrier::situation(bool asked) const {
           .way_holds = access_.holds(),
           .quiesced = quiesced_,
           .demanded = demanded_,
+          .unheard = unheard_,
           .failures = failures_,
           .jitter = parts_.jitter(),
           .alone = now() - alone_since_,
@@ -186,7 +190,7 @@ aio::Task<bool> Carrier::follow(Step step) {
     co_return false;
   }
   if (const auto* ask = std::get_if<Ask>(&step)) {
-    co_await aio::sleep_for(ask->after);
+    co_await aio::race(until_it_runs(), aio::sleep_for(ask->after));
     co_return true;
   }
   if (const auto* pause = std::get_if<Rest>(&step)) co_return co_await rest(*pause);
@@ -214,6 +218,16 @@ aio::Task<bool> Carrier::rest(Rest rest) {
   }
   alone_since_ = now();
   co_return ask;
+}
+
+// Of one that is paused, or comes to be: whoever waits need not wait longer.
+aio::Task<> Carrier::until_it_runs() {
+  for (Standing before = access_.standing();;) {
+    co_await parts_.directory.moved().wait();
+    const Standing stands = access_.standing();
+    if (before == Standing::kPaused && stands == Standing::kRunning) co_return;
+    before = stands;
+  }
 }
 
 aio::Task<> Carrier::until_moved() {

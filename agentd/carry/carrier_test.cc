@@ -392,6 +392,45 @@ TEST(Carriers, AskForAPausedSandboxWhenTheHarnessWantsSomething) {
   aio::testing::tell(want_something_while_paused);
 }
 
+// For all that is known here, the executor may not have read what was asked.
+aio::Task<> want_something_at_the_last_moment(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  ask(harness, {.op = "silence"});
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.silent == 1; }));
+  site.directory.tell(Standing::kPaused);
+  site.ways.answer = [&]() -> Answer {
+    site.executor.resumed({"uid-1", 3, 4, 8});
+    return site.executor.way();
+  };
+  site.executor.quiesce();
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness, 2));
+  EXPECT_EQ(site.ways.asked, 2);
+}
+TEST(Carriers, AskForWhatPausedBeforeItAnsweredTheHarness) {
+  aio::testing::tell(want_something_at_the_last_moment);
+}
+
+// The next question would be put in a minute, but the watch says that it runs.
+aio::Task<> be_woken(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.executor.quiesce();
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  site.directory.tell(Standing::kPaused);
+  site.ways.answer = [] { return NoWay{wire::NoEntry::kNotReady, "it is being woken", 60s}; };
+  ask(harness, echo("wake up"));
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked == 2; }));
+  site.ways.answer = [&] { return site.executor.way(); };
+  site.executor.resumed({"uid-1", 3, 4, 8});
+  site.directory.tell(Standing::kRunning);
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  EXPECT_EQ(site.ways.asked, 3);
+}
+TEST(Carriers, AskAsSoonAsWhatTheyHaveWokenRuns) { aio::testing::tell(be_woken); }
+
 aio::Task<> want_in_vain(Site& site) {
   Harness& harness = site.harness();
   site.link(harness);

@@ -56,7 +56,7 @@ bool is_paused(const Situation& now) {
 Step find_it_again(const Situation& now, const std::string& trouble, bool by_another_way = false) {
   if (now.standing == Standing::kEnded)
     return leave(CloseReason::kDenied, "Sandbox " + name_of(now) + " has ended");
-  if (now.welcomed && is_paused(now) && !now.demanded) return rest(now);
+  if (now.welcomed && is_paused(now) && !now.demanded && !now.unheard) return rest(now);
   // It may be elsewhere by now: the same way is good for one more attempt.
   return try_again(now, now.failures == 0 && !by_another_way, trouble);
 }
@@ -80,7 +80,9 @@ Step after(const NoWay& refused, const Situation& now) {
     case wire::NoEntry::kUnavailable:
       break;
   }
-  return try_again(now, true, refused.message, refused.retry_after);
+  // The way into a run that is over leads nowhere while another is on its way.
+  const bool is_between_runs = refused.why == wire::NoEntry::kNotReady && is_paused(now);
+  return try_again(now, !is_between_runs, refused.message, refused.retry_after);
 }
 
 Step after(const wire::Close& close, const Situation& now) {
@@ -89,7 +91,7 @@ Step after(const wire::Close& close, const Situation& now) {
                            : std::nullopt;
   switch (close.reason) {
     case CloseReason::kQuiesce:
-      if (!now.welcomed || now.demanded)
+      if (!now.welcomed || now.demanded || now.unheard)
         return try_again(now, false, "its executor says that it is about to pause", retry_after);
       return rest(now);
     case CloseReason::kReplaced:

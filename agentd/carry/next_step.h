@@ -31,6 +31,7 @@ struct Situation {
   bool way_holds = false;  // There is a way whose token has not ended.
   bool quiesced = false;   // The executor said that the sandbox is about to pause, and is not back.
   bool demanded = false;   // The harness wants something since it rests.
+  bool unheard = false;    // It wanted something just before, which may not have got there.
   int failures = 0;        // In a row, without a link in between.
   double jitter = 1;       // 0 to 1.
   base::Milliseconds alone{};     // So long the harness has been without an executor.
@@ -47,8 +48,8 @@ struct Ask {  // For a way, then dial.
   bool operator==(const Ask&) const = default;
 };
 // The sandbox stands still. It is asked for when the directory says that it runs, or when the
-// harness wants something: asking may wake it. Without a directory to be believed it is dialled
-// now and then, which wakes nothing.
+// harness wants something, or did when it was lost: asking may wake it. Without a directory to be
+// believed it is dialled now and then, which wakes nothing.
 struct Rest {
   std::optional<base::Milliseconds> dial_after;
   bool operator==(const Rest&) const = default;

@@ -47,6 +47,10 @@ Situation wanted(Situation now) {
   return now;
 }
 Situation wanted_while_paused() { return wanted(paused()); }
+Situation unheard(Situation now) {
+  now.unheard = true;
+  return now;
+}
 Situation failed(Situation now, int times) {
   now.failures = times;
   return now;
@@ -108,6 +112,16 @@ const Case kCases[] = {
      NoWay{wire::NoEntry::kNotReady, "starts"},
      failed(at_first(), 3),
      {Ask{2s}}},
+    {"being woken: the way of before leads nowhere",
+     NoWay{wire::NoEntry::kNotReady, "is being woken", 1s},
+     wanted_while_paused(),
+     {Ask{1s}}},
+    {"being woken for too long", NoWay{wire::NoEntry::kNotReady, "is being woken"},
+     out_of_patience(wanted_while_paused()), leave(CloseReason::kBusy, "is being woken", 5'000)},
+    {"not ready where it ran: the way may lead there still",
+     NoWay{wire::NoEntry::kNotReady, "looks again"},
+     at_work(),
+     {Dial{250ms}}},
     {"told when to ask again",
      NoWay{wire::NoEntry::kRateLimited, "too fast", 7s},
      at_first(),
@@ -178,6 +192,18 @@ const Case kCases[] = {
      Close{CloseReason::kQuiesce},
      failed(wanted(at_work()), 3),
      {Ask{2s}}},
+    {"about to pause, and it may not have read what was wanted",
+     Close{CloseReason::kQuiesce},
+     unheard(paused()),
+     {Ask{250ms}}},
+    {"nobody wakes it for what was wanted before",
+     NoWay{wire::NoEntry::kPaused, "it is paused"},
+     unheard(paused()),
+     {Rest{}}},
+    {"cut when it paused, and it may not have read what was wanted",
+     Broken{"reset"},
+     failed(unheard(paused()), 1),
+     {Ask{500ms}}},
     {"replaced", Close{CloseReason::kReplaced, "a newer link"}, at_work(),
      leave(CloseReason::kReplaced, "a newer link")},
     {"expired", Close{CloseReason::kExpired}, at_work(), {Ask{0ms}}},

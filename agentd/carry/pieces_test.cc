@@ -3,8 +3,10 @@
 
 #include "agentd/carry/outbox.h"
 #include "agentd/carry/token_end.h"
+#include "agentd/carry/unanswered.h"
 #include "libs/aio/testing/run.h"
 #include "libs/base/crypto.h"
+#include "libs/wire/frames/message.h"
 
 namespace agentd {
 namespace {
@@ -12,6 +14,39 @@ namespace {
 using testing::HasSubstr;
 
 std::string jwt(const std::string& claims) { return "e30." + base::to_base64url(claims) + ".c2ln"; }
+
+TEST(UnansweredRequests, AreThoseOfLately) {
+  const base::Moment now(base::Seconds(1'000));
+  Unanswered unanswered;
+  EXPECT_FALSE(unanswered.any(now));
+  unanswered.sent(1, now);
+  unanswered.sent(2, now + base::Seconds(1));
+  unanswered.answered(1);
+  unanswered.answered(7);
+  EXPECT_TRUE(unanswered.any(now + Unanswered::kLately));
+  EXPECT_FALSE(unanswered.any(now + base::Seconds(1) + Unanswered::kLately)) << "it was read since";
+  unanswered.sent(3, now);
+  unanswered.clear();
+  EXPECT_FALSE(unanswered.any(now));
+}
+
+TEST(UnansweredRequests, AreRememberedAsFarAsThereIsRoom) {
+  const base::Moment now(base::Seconds(1'000));
+  Unanswered unanswered;
+  for (std::uint32_t id = 1; id <= Unanswered::kMax + 1; ++id) unanswered.sent(id, now);
+  for (std::uint32_t id = 1; id <= Unanswered::kMax; ++id) unanswered.answered(id);
+  EXPECT_FALSE(unanswered.any(now)) << "the last one had no room";
+  for (std::uint32_t id = 1; id <= Unanswered::kMax; ++id) unanswered.sent(id, now);
+  unanswered.sent(9'999, now + Unanswered::kLately);
+  EXPECT_TRUE(unanswered.any(now + Unanswered::kLately)) << "those of long ago make room";
+}
+
+TEST(UnansweredRequests, AreKnownByTheStreamOfTheirFrame) {
+  const std::string frame = wire::encode(
+      wire::to_frame(wire::Request{.id = 0x01020304, .op = "echo", .args = base::Json::object()}));
+  EXPECT_EQ(stream_in(frame), 0x01020304u);
+  EXPECT_EQ(stream_in("short"), 0u);
+}
 
 TEST(EndsOfTokens, AreWhatTheySay) {
   EXPECT_EQ(end_of_token(jwt(R"({"exp": 1800000000})")),

@@ -28,8 +28,9 @@ inline std::string pattern(std::int64_t from, std::size_t count) {
   return bytes;
 }
 
-// An executor's port with the real sessions behind it, and three operations: `echo` says its
-// arguments again, `add` (mutating) adds to `added`, `pattern` sends so many bytes.
+// An executor's port with the real sessions behind it, and four operations: `echo` says its
+// arguments again, `add` (mutating) adds to `added`, `pattern` sends so many bytes, `silence` never
+// has a reply.
 class Executor {
  public:
   Executor(aio::Executor executor, wire::Identity identity)
@@ -83,6 +84,7 @@ class Executor {
   int port = 0;
   std::int64_t added = 0;
   int dialled = 0;  // Links in all.
+  int silent = 0;   // Requests that have no reply.
 
  private:
   struct Sent {
@@ -113,6 +115,8 @@ class Executor {
     if (request.op == "add") {
       added += base::integer_at(request.args, "count").value_or(0);
       session->reply(request.id, {{"added", added}});
+    } else if (request.op == "silence") {
+      ++silent;
     } else if (request.op == "pattern") {
       session->reply(request.id, base::Json::object());
       sending_.push_back(

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+#include "libs/base/clock.h"
+
+namespace agentd {
+
+// The stream that a frame is of (docs/protocol.md, "Frames").
+inline std::uint32_t stream_in(std::string_view frame) {
+  constexpr std::size_t kAt = 6, kBytes = 4;
+  std::uint32_t stream = 0;
+  for (const char byte : frame.substr(std::min(kAt, frame.size()), kBytes))
+    stream = stream << 8 | static_cast<unsigned char>(byte);
+  return stream;
+}
+
+// The requests that have lately gone to an executor, and whose replies have not come back. Its link
+// may end before it has read them, as it cannot before a pause for idleness what it has read.
+class Unanswered {
+ public:
+  static constexpr base::Milliseconds kLately{10'000};  // Longer, nothing is on its way.
+  static constexpr std::size_t kMax = 256;  // Of more nobody needs to know: there are some.
+
+  void sent(std::uint32_t request, base::Moment now) {
+    std::erase_if(sent_, [&](const auto& each) { return now - each.second >= kLately; });
+    if (sent_.size() < kMax) sent_.insert_or_assign(request, now);
+  }
+  void answered(std::uint32_t request) { sent_.erase(request); }
+  void clear() { sent_.clear(); }
+  bool any(base::Moment now) const {
+    return std::ranges::any_of(sent_,
+                               [&](const auto& each) { return now - each.second < kLately; });
+  }
+
+ private:
+  std::map<std::uint32_t, base::Moment> sent_;
+};
+
+}  // namespace agentd
