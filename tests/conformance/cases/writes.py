@@ -187,6 +187,21 @@ def test_through_a_link_what_it_leads_to_is_replaced(seam):  # A3
     assert seam.ground.text(seam.path("folder/file")) == "edited"
 
 
+@fails_without("noLinks")
+def test_a_write_goes_to_no_other_file_when_a_folder_was_swapped_for_a_link(seam):  # R7 A3
+    for folder in ("folder", "other"):
+        seam.ground.folder(seam.path(folder))
+        seam.ground.write(seam.path(folder, "file"), folder.encode())
+    file, new = seam.at("folder/file"), seam.at("folder/new")
+    seam.ground.move(seam.path("folder"), seam.path("aside"))
+    seam.ground.link(seam.path("folder"), "other")
+    for change in (lambda: seam.write(file, "x"), lambda: seam.write(new, "x", ("createIfAbsent",)), lambda: seam.edit(file, "o", "x", True)):
+        with fails("FS_IO_ERROR"):
+            change()
+    assert seam.ground.names(seam.path("other")) == ["file"]
+    assert (seam.ground.text(seam.path("other/file")), seam.ground.text(seam.path("aside/file"))) == ("other", "folder")
+
+
 def test_what_became_of_a_write_that_is_given_up_is_what_is_told(seam):  # A4
     seam.ground.write(seam.path("file"), b"old")
     target, there, told = seam.at("file"), "old", set()
