@@ -62,6 +62,9 @@ def page(repo):
     unknown = {tag for _, _, tags, _ in all_cases for tag in tags} - RULES.keys()
     if unknown:
         raise SystemExit(f"docs: cases name rules that tests/conformance/rules.py does not know: {', '.join(sorted(unknown))}")
+    unshown = [tag for tag in RULES if not any(tag in tags for _, _, tags, _ in all_cases)]
+    if unshown:
+        raise SystemExit(f"docs: no case in tests/conformance/cases shows {', '.join(unshown)}")
     lines = [HEAD, f"{len(RULES)} rules, {len(all_cases)} cases.", ""]
     for tag, promise in RULES.items():
         shown = [case for case in all_cases if tag in case[2]]
