@@ -73,8 +73,7 @@ namespace {
 // Resumes the coroutine on its loop; the guard keeps the loop running until then.
 template <typename Handler>
 struct Resume {
-  Resume(Handler given, Executor executor)
-      : handler(std::move(given)), guard(std::move(executor)) {}
+  Resume(Handler given, const Executor& executor) : handler(std::move(given)), guard(executor) {}
   Handler handler;
   asio::executor_work_guard<Executor> guard;
 };

@@ -40,6 +40,9 @@ template <typename Layer>
 struct WebSocketOver final : WebSocket::State, std::enable_shared_from_this<WebSocketOver<Layer>> {
   static constexpr auto kAsTuple = boost::asio::as_tuple(boost::asio::use_awaitable);
   static constexpr std::size_t kKeptBytes = 64u << 10;  // Of what a large message took.
+  // Who asks for a WebSocket masks what it sends (RFC 6455 §5.3), so many bytes at a time, each
+  // time with a system call. It keeps room for that.
+  static constexpr std::size_t kMaskedBytes = 16u << 10;
 
   WebSocketOver(Layer layer, const WebSocketOptions& options) : stream(std::move(layer)) {
     using boost::beast::websocket::stream_base;
@@ -49,6 +52,7 @@ struct WebSocketOver final : WebSocket::State, std::enable_shared_from_this<WebS
     stream.set_option(timeout);
     stream.read_message_max(options.message_bytes_max);
     stream.auto_fragment(false);
+    stream.write_buffer_bytes(kMaskedBytes);
     stream.binary(true);
   }
 
