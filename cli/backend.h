@@ -73,6 +73,8 @@ class Backend {
   // Of the object that was seen; another of its name stays as it is.
   virtual base::Result<Asked> set_desired_state(const api::Sandbox& seen,
                                                 api::DesiredState state) = 0;
+  // Resumes what is paused because it idled.
+  virtual base::Result<Asked> request_wake(const api::Sandbox& seen) = 0;
   // A look of the controller now, at what it waits with or takes for settled.
   virtual base::Result<Asked> request_look(const api::Sandbox& seen) = 0;
   virtual base::Result<Asked> apply(const Manifest& manifest) = 0;

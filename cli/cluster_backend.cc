@@ -194,15 +194,23 @@ Result<Asked> ClusterBackend::set_desired_state(const api::Sandbox& seen, api::D
   return Asked{title("Sandbox", key) + " desiredState " + std::string(to_word(state)) + place(key)};
 }
 
-Result<Asked> ClusterBackend::request_look(const api::Sandbox& seen) {
+Result<Asked> ClusterBackend::request(const api::Sandbox& seen, std::string_view annotation,
+                                      const std::string& what) {
   const auto& key = seen.metadata.key;
   const Json change = {
       {"metadata",
-       {{"annotations",
-         {{std::string(api::kReconcileAnnotation), base::to_rfc3339(clock_.wall())}}}}}};
+       {{"annotations", {{std::string(annotation), base::to_rfc3339(clock_.wall())}}}}}};
   auto merged = client_.merge(kube::kSandboxes, key, change, {.uid = seen.metadata.uid});
   if (!merged) return explained(merged.error());
-  return Asked{title("Sandbox", key) + " look requested" + place(key)};
+  return Asked{title("Sandbox", key) + " " + what + " requested" + place(key)};
+}
+
+Result<Asked> ClusterBackend::request_wake(const api::Sandbox& seen) {
+  return request(seen, api::kWakeAnnotation, "wake");
+}
+
+Result<Asked> ClusterBackend::request_look(const api::Sandbox& seen) {
+  return request(seen, api::kReconcileAnnotation, "look");
 }
 
 // What pause or resume set under our name is nobody else's. The version keeps what others set

@@ -32,6 +32,7 @@ class ClusterBackend : public Backend {
   std::string idleness() override { return ""; }
   std::string origin(const api::Key&) override { return ""; }
   base::Result<Asked> set_desired_state(const api::Sandbox& seen, api::DesiredState state) override;
+  base::Result<Asked> request_wake(const api::Sandbox& seen) override;
   base::Result<Asked> request_look(const api::Sandbox& seen) override;
   base::Result<Asked> apply(const Manifest& manifest) override;
   base::Result<Asked> remove(const api::Sandbox& seen, const Removal& removal) override;
@@ -40,6 +41,8 @@ class ClusterBackend : public Backend {
   }
 
  private:
+  base::Result<Asked> request(const api::Sandbox& seen, std::string_view annotation,
+                              const std::string& what);
   base::Result<std::vector<base::Json>> objects(const Query& query);
   base::Result<std::vector<base::Json>> list(const kube::Resource& resource,
                                              const kube::Scope& scope);

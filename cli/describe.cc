@@ -55,6 +55,11 @@ void spec_lines(Page& page, const api::SandboxSpec& spec) {
                               std::to_string(spec.keep_alive.heartbeat.count()) + "s; on timeout " +
                               std::string(to_word(spec.keep_alive.on_timeout)));
   const auto& life = spec.lifecycle;
+  if (life.idle) {
+    page.line("When idle", std::string(to_word(life.idle_action)) + " after " +
+                               std::to_string(life.idle->count()) + "s" +
+                               (life.wake_on_attach ? "; whoever attaches wakes it" : ""));
+  }
   if (life.max_lifetime) {
     page.line("Max lifetime", std::to_string(life.max_lifetime->count()) + "s");
   }

@@ -29,7 +29,8 @@ using Look = std::function<bool(base::Milliseconds)>;
 
 std::string manifest_of(const api::Key& key) {
   return "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: " + key.name +
-         ", namespace: " + key.space + "}\nspec:\n  template: {id: base}\n";
+         ", namespace: " + key.space +
+         "}\nspec:\n  template: {id: base}\n  lifecycle: {idleSeconds: 60}\n";
 }
 
 // A place with resources, and what others do there.
@@ -346,6 +347,30 @@ TEST_P(Everywhere, WishesReachTheController) {
   }
 }
 
+TEST_P(Everywhere, ResumeWakesWhatIdles) {
+  api::Sandbox idle = *world_->sandbox(demo_);
+  idle.spec.lifecycle.idle = base::Seconds(60);
+  const auto resume = [&](api::PausedBy paused_by) {
+    const auto before = api::request_to_wake(world_->sandbox(demo_)->metadata);
+    idle.metadata = world_->sandbox(demo_)->metadata;
+    idle.status.paused_by = paused_by;
+    world_->write(idle);
+    out_.str("");
+    world_->clock().advance(base::Seconds(1));
+    EXPECT_EQ(type({"resume", "demo"}), kDone) << err_.str();
+    world_->pass();
+    return api::request_to_wake(world_->sandbox(demo_)->metadata) != before;
+  };
+  EXPECT_FALSE(resume(api::PausedBy::kUser));
+  EXPECT_THAT(out_.str(), StartsWith("sandbox/demo desiredState Running in "));
+  EXPECT_TRUE(resume(api::PausedBy::kIdle));
+  EXPECT_THAT(out_.str(), StartsWith("sandbox/demo wake requested"));
+  const auto seen = world_->sandbox(demo_);
+  EXPECT_EQ(seen->spec.desired_state, api::DesiredState::kRunning);
+  idle.status.wake_seen = api::request_to_wake(seen->metadata);
+  EXPECT_TRUE(resume(api::PausedBy::kIdle)) << "and again, when it idles again";
+}
+
 TEST_P(Everywhere, PauseWaitsUntilThisWishWasSeen) {
   report("Ready", "Running");
   controller = [&, looks = 0]() mutable {
@@ -439,7 +464,7 @@ TEST_P(Everywhere, ApplyShowsWhatIsWrongAndChangesNothing) {
                                         "kind: Sandbox\nmetadata: {name: bad}\n"
                                         "spec: {template: {id: base}, desiredState: Pause}\n"),
       kFailed);
-  EXPECT_THAT(err_.str(), HasSubstr("stdin.yaml:10:"));
+  EXPECT_THAT(err_.str(), HasSubstr("stdin.yaml:11:"));
   EXPECT_THAT(err_.str(), HasSubstr("spec.desiredState"));
   EXPECT_FALSE(world_->sandbox({"default", "good"}));
   EXPECT_FALSE(world_->sandbox({"default", "bad"}));

@@ -6,7 +6,6 @@
 #include "libs/base/strings.h"
 #include "libs/manifests/edit.h"
 #include "libs/manifests/reading.h"
-#include "libs/manifests/requests.h"
 
 namespace cli {
 
@@ -118,12 +117,20 @@ Result<Asked> FolderBackend::set_desired_state(const api::Sandbox& seen, api::De
                source.file.string()};
 }
 
-Result<Asked> FolderBackend::request_look(const api::Sandbox& seen) {
+Result<Asked> FolderBackend::request(const api::Sandbox& seen, manifests::Request::Kind kind,
+                                     const std::string& what) {
   const api::Key& key = seen.metadata.key;
-  TRY(auto request, manifests::write_request(state_, {.kind = manifests::Request::Kind::kReconcile,
-                                                      .key = key,
-                                                      .uid = seen.metadata.uid}));
-  return Asked{.what = title(key) + " look requested", .request = std::move(request)};
+  TRY(auto request,
+      manifests::write_request(state_, {.kind = kind, .key = key, .uid = seen.metadata.uid}));
+  return Asked{.what = title(key) + " " + what + " requested", .request = std::move(request)};
+}
+
+Result<Asked> FolderBackend::request_wake(const api::Sandbox& seen) {
+  return request(seen, manifests::Request::Kind::kWake, "wake");
+}
+
+Result<Asked> FolderBackend::request_look(const api::Sandbox& seen) {
+  return request(seen, manifests::Request::Kind::kReconcile, "look");
 }
 
 Result<Asked> FolderBackend::apply(const Manifest& manifest) {

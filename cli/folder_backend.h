@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "cli/backend.h"
+#include "libs/manifests/requests.h"
 #include "libs/manifests/state_reader.h"
 
 namespace cli {
@@ -26,6 +27,7 @@ class FolderBackend final : public Backend {
   std::string idleness() override;
   std::string origin(const api::Key& key) override;
   base::Result<Asked> set_desired_state(const api::Sandbox& seen, api::DesiredState state) override;
+  base::Result<Asked> request_wake(const api::Sandbox& seen) override;
   base::Result<Asked> request_look(const api::Sandbox& seen) override;
   base::Result<Asked> apply(const Manifest& manifest) override;
   base::Result<Asked> remove(const api::Sandbox& seen, const Removal& removal) override;
@@ -33,6 +35,8 @@ class FolderBackend final : public Backend {
 
  private:
   std::string warning_of_space() const;
+  base::Result<Asked> request(const api::Sandbox& seen, manifests::Request::Kind kind,
+                              const std::string& what);
 
   std::filesystem::path state_;
   std::function<bool(base::Milliseconds)> sleep_;

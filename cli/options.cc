@@ -161,7 +161,7 @@ const std::vector<Verb>& verbs() {
        .waits = true,
        .applies = true},
       {.name = "pause", .about = "Ask for Paused: memory is kept, nothing runs.", .waits = true},
-      {.name = "resume", .about = "Ask for Running.", .waits = true},
+      {.name = "resume", .about = "Ask for Running; also wakes what idles.", .waits = true},
       {.name = "terminate",
        .about = "Ask for Terminated: the sandbox is killed for good, the object stays.",
        .waits = true},

@@ -22,6 +22,8 @@ std::string reference() {
       "`sandfleet-cli`; fields that others set are named, and taken over by `--force-conflicts` |\n"
       "| `pause`, `resume`, `terminate` | change one word of the manifest in place, comments kept, "
       "or refuse | change `spec.desiredState` of the object that was seen, nothing else |\n"
+      "| `resume` of what idles | leaves a request for the controller | sets the annotation "
+      "`sandfleet.dev/wake-requested-at` |\n"
       "| `reconcile` | leaves a request for the controller | sets the annotation "
       "`sandfleet.dev/reconcile-requested-at` |\n"
       "| `delete` | asks the controller; the manifest stays and is passed over until it changes or "

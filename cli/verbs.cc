@@ -10,6 +10,7 @@
 #include "cli/render.h"
 #include "cli/wait.h"
 #include "cli/yaml.h"
+#include "libs/api/annotations.h"
 #include "libs/api/words.h"
 #include "libs/base/files.h"
 
@@ -320,7 +321,11 @@ int set_state(const Call& call, const std::string& verb, api::DesiredState state
                               "and apply a changed manifest"),
                   call.terminal.err);
     }
-    const auto asked = call.backend.set_desired_state(**before, state);
+    // Its spec may say Running all the while.
+    const bool wakes = state == api::DesiredState::kRunning &&
+                       (*before)->spec.desired_state == state && api::stays_idle(**before);
+    const auto asked = wakes ? call.backend.request_wake(**before)
+                             : call.backend.set_desired_state(**before, state);
     if (!asked) return fail(asked.error(), call.terminal.err);
     call.terminal.out << asked->what << "\n" << std::flush;
   }

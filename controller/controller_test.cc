@@ -59,6 +59,9 @@ class Inside final : public Reach {
     std::lock_guard lock(mutex_);
     return health_;
   }
+  base::Result<wire::Activity> activity(const Target&, std::stop_token) override {
+    return wire::Activity{};
+  }
   base::Result<wire::Health> quiesce(const Target&, const wire::Quiesce&,
                                      std::stop_token) override {
     std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <random>
 #include <set>
 
+#include "controller/attach/admission.h"
 #include "controller/controller.h"
 #include "controller/heartbeat/engine.h"
 #include "controller/poll/connections.h"
@@ -23,6 +24,7 @@
 #include "libs/base/files.h"
 #include "libs/base/log.h"
 #include "libs/base/testing/fake_clock.h"
+#include "libs/base/time.h"
 #include "libs/e2b/testing/fake_cloud.h"
 #include "libs/manifests/file_store.h"
 #include "libs/manifests/requests.h"
@@ -127,6 +129,10 @@ class MortalStore final : public api::ResourceStore {
   base::Result<base::Done> delete_sandbox(const api::Key& key, const std::string& uid) override {
     return step([&] { return store_.delete_sandbox(key, uid); });
   }
+  base::Result<base::Done> request_wake(const api::Key& key, const api::Expected& expected,
+                                        const std::string& value) override {
+    return step([&] { return store_.request_wake(key, expected, value); });
+  }
   void record_event(const api::Sandbox& regarding, const api::Event& event) override {
     ++fate_.events;
     store_.record_event(regarding, event);
@@ -173,7 +179,8 @@ class MortalStore final : public api::ResourceStore {
 // the sandbox.
 class Insides final : public Reach {
  public:
-  Insides(e2b::FakeCloud& cloud, Fate& fate) : cloud_(cloud), fate_(fate) {
+  Insides(e2b::FakeCloud& cloud, Fate& fate, const base::Clock& clock)
+      : cloud_(cloud), fate_(fate), clock_(clock) {
     cloud_.on_change([this](const std::string& id, e2b::Change change) { follow(id, change); });
   }
 
@@ -183,8 +190,10 @@ class Insides final : public Reach {
       ++refused_;
       return base::Error{base::ErrorCode::kDenied, "another's executor"};
     }
-    return step(target, [](Inside& inside) {
-      if (inside.instance.empty()) inside.instance = base::random_hex(4);
+    return step(target, [this](Inside& inside) {
+      if (!inside.instance.empty()) return;
+      inside.instance = base::random_hex(4);
+      inside.active_at = clock_.now();
     });
   }
   base::Result<wire::Health> health(const Target& target, std::stop_token) override {
@@ -196,17 +205,32 @@ class Insides final : public Reach {
     if (!reachable_) return base::Error{base::ErrorCode::kUnavailable, "no answer from inside"};
     return step(target, [](Inside&) {});
   }
-  base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce&,
+  base::Result<wire::Activity> activity(const Target& target, std::stop_token) override {
+    base::Milliseconds idle_for{};
+    CHECK_OK(step(target, [&](Inside& inside) { idle_for = clock_.now() - inside.active_at; }));
+    if (used_after_a_look_) use(target.handle.id);
+    return wire::Activity{idle_for.count()};
+  }
+  base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                      std::stop_token) override {
-    return step(target, [](Inside& inside) { inside.quiesced = true; });
+    return step(target, [&](Inside& inside) {
+      const base::Milliseconds needed(quiesce.if_idle_for_ms.value_or(0));
+      inside.quiesced = clock_.now() - inside.active_at >= needed;
+    });
   }
   base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,
                                      std::stop_token) override {
     return step(target, [&](Inside& inside) {
       inside.quiesced = false;
+      inside.active_at = clock_.now();
       inside.marker = resumed.identity;
     });
   }
+  // A harness wants something there.
+  void use(const std::string& id) { insides_[id].active_at = clock_.now(); }
+  void use_after_each_look(bool uses) { used_after_a_look_ = uses; }
+  // For how long the one that was last paused had been idle then.
+  base::Milliseconds idle_when_paused() const { return idle_when_paused_; }
   wire::Identity marker(const std::string& id) { return insides_[id].marker; }
   bool quiesced(const std::string& id) { return insides_[id].quiesced; }
   void lose_answers(double share) { lost_ = share; }
@@ -225,6 +249,7 @@ class Insides final : public Reach {
     std::string instance;
     wire::Identity marker, saved;
     bool quiesced = false;
+    base::Moment active_at = {};
   };
 
   template <typename Effect>
@@ -247,13 +272,19 @@ class Insides final : public Reach {
   }
   void follow(const std::string& id, e2b::Change change) {
     Inside& inside = insides_[id];
-    if (change == e2b::Change::kPaused) inside.saved = inside.marker;
+    if (change == e2b::Change::kPaused) {
+      inside.saved = inside.marker;
+      idle_when_paused_ = clock_.now() - inside.active_at;
+    }
     if (change == e2b::Change::kRolledBack) inside.marker = inside.saved;
   }
 
   e2b::FakeCloud& cloud_;
   Fate& fate_;
+  const base::Clock& clock_;
   std::map<std::string, Inside> insides_;
+  bool used_after_a_look_ = false;
+  base::Milliseconds idle_when_paused_{};
   double lost_ = 0;
   bool refuses_ = false;
   bool reachable_ = true;
@@ -287,10 +318,12 @@ class Inline final : public Operations {
   std::deque<Operation> waiting_;
 };
 
-// What another hand did, as it is counted.
+// What another hand did, or nobody, as it is counted.
 class Drift final : public Observer {
  public:
   void drifted(std::string_view kind) override { ++counts[std::string(kind)]; }
+  void paused_for_idleness() override { ++counts["idle pauses"]; }
+  void woke() override { ++counts["wakes"]; }
   std::map<std::string, int> counts;
 };
 
@@ -431,12 +464,27 @@ class World {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  void declare(const std::string& desired) {
+  void declare(const std::string& desired, const std::string& lifecycle = "{}") {
     if (life_) pass(2s);  // Two runs never begin at one moment.
     write("one",
           "apiVersion: sandfleet.dev/v1alpha1\nkind: Sandbox\nmetadata: {name: one}\n"
           "spec:\n  template: {id: base}\n  desiredState: " +
-              desired + "\n  deletionPolicy: " + weather_.policy + "\n");
+              desired + "\n  deletionPolicy: " + weather_.policy + "\n  lifecycle: " + lifecycle +
+              "\n");
+  }
+  // As the attach service does for whoever wants in.
+  void attach() {
+    const auto sandbox = life_->sandbox();
+    const auto verdict = judge(sandbox.get(), sandbox->metadata.key);
+    if (!std::holds_alternative<Wakes>(verdict)) return;
+    const api::Metadata& metadata = sandbox->metadata;
+    (void)life_->files().request_wake(metadata.key, {metadata.uid, metadata.resource_version},
+                                      base::to_rfc3339(clock_.wall()));
+  }
+  std::string why(std::string_view type) const {
+    const auto sandbox = life_->sandbox();
+    const auto* found = sandbox ? api::find_condition(sandbox->status, type) : nullptr;
+    return found ? std::string(found->reason) : "";
   }
   void ask_for_a_look() {
     EXPECT_TRUE(manifests::write_request(folder_ / "state", {.key = {"default", "one"}}));
@@ -578,7 +626,7 @@ class World {
   manifests::PowerLoss power_;
   std::shared_ptr<e2b::FakeCloud> cloud_ =
       std::make_shared<e2b::FakeCloud>(clock_, e2b::FakeCloud::Callbacks::kByHand);
-  Insides insides_{*cloud_, fate_};
+  Insides insides_{*cloud_, fate_, clock_};
   Drift drift_;
   std::unique_ptr<Life> life_;
   std::map<std::string, std::string> bound_;
@@ -597,6 +645,33 @@ int live_a_life(World& world, Plan plan) {
   world.run_until("Ready again", [&] { return world.ready(); });
   EXPECT_EQ(world.bound(), id) << "a crash is no reason for another sandbox";
   EXPECT_GE(world.insides().marker(id).run, 2) << "the executor was not told of its run";
+  EXPECT_EQ(world.insides().marker(id).incarnation, 1) << "nothing was lost";
+  EXPECT_FALSE(world.insides().quiesced(id));
+  world.remove();
+  world.run_until("gone", [&] { return world.gone(); });
+  return world.fate().steps();
+}
+
+// Is left alone, paused for that, left alone again, and woken by whoever wants in; dying once at
+// the planned step.
+constexpr auto kWakes = "{idleSeconds: 20, wakeOnAttach: true}";
+int live_an_idle_life(World& world, Plan plan) {
+  world.fate().plan(plan);
+  world.declare("Running", kWakes);
+  world.run_until("Ready", [&] { return world.ready(); });
+  const std::string id = world.bound();
+  world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
+  EXPECT_EQ(world.cloud().find(id).value_or(e2b::SandboxInfo{}).state, e2b::State::kPaused);
+  EXPECT_GE(world.insides().idle_when_paused(), 20s) << "it was frozen in the middle of something";
+  world.pass(40s);
+  EXPECT_EQ(world.why("Ready"), api::reason::kIdle) << "nobody wants anything of it";
+  EXPECT_EQ(world.cloud().find(id).value_or(e2b::SandboxInfo{}).state, e2b::State::kPaused);
+  world.run_until("Ready again", [&] {
+    world.attach();
+    return world.ready();
+  });
+  EXPECT_EQ(world.bound(), id);
+  EXPECT_GE(world.insides().marker(id).run, 2);
   EXPECT_EQ(world.insides().marker(id).incarnation, 1) << "nothing was lost";
   EXPECT_FALSE(world.insides().quiesced(id));
   world.remove();
@@ -630,6 +705,42 @@ TEST_P(CrashAnywhere, ComesOutTheSame) {  // I-ONE, I-RESYNC, I-DELRACE, M4
   }
 }
 INSTANTIATE_TEST_SUITE_P(, CrashAnywhere, testing::Range<std::size_t>(0, kShards));
+
+class CrashWhileItIdles : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(CrashWhileItIdles, ComesOutTheSame) {  // I-RESYNC, S7
+  World untouched(Weather{});
+  const int steps = live_an_idle_life(untouched, {});
+  EXPECT_GE(steps, kStepsMin);
+  EXPECT_EQ(untouched.drift().counts.at("idle pauses"), 1);
+  EXPECT_EQ(untouched.drift().counts.at("wakes"), 1);
+  EXPECT_EQ(untouched.cloud().count(e2b::Operation::kConnect), 1u);
+  for (int at = 1 + static_cast<int>(GetParam()); at <= steps; at += kShards) {
+    for (const bool after : {false, true}) {
+      SCOPED_TRACE("dying " + std::string(after ? "after" : "before") + " step " +
+                   std::to_string(at));
+      World world(Weather{});
+      live_an_idle_life(world, {at, after});
+      EXPECT_TRUE(world.fate().died() || at > kStepsMin);
+      expect_nothing_left(world);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, CrashWhileItIdles, testing::Range<std::size_t>(0, kShards));
+
+class IdlesInBadWeather : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(IdlesInBadWeather, ComesOutTheSame) {  // S7
+  for (int at = static_cast<int>(GetParam()); at <= 32; at += 8) {
+    SCOPED_TRACE("seed " + std::to_string(300 + at) + ", dying at step " + std::to_string(at));
+    World world(Weather{.seed = 300 + static_cast<std::uint64_t>(at)});
+    live_an_idle_life(world, {at, at % 2 == 0});
+    expect_nothing_left(world);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, IdlesInBadWeather, testing::Range<std::uint64_t>(1, 9));
 
 // A bind need not be synced before what follows it: the E2B sandbox is found by its attempt.
 class PowerLossAnywhere : public testing::TestWithParam<std::size_t> {};
@@ -972,6 +1083,80 @@ void expect_patience(World& world, e2b::Operation operation, const char* message
   EXPECT_EQ(ready->reason, api::reason::kNoEffect);
   EXPECT_EQ(ready->message, message);
   EXPECT_LE(world.events(), 2) << "nothing is told of each try";
+}
+
+TEST(CrashTest, WhatIsUsedDoesNotIdle) {  // I-BUSY
+  World world(Weather{});
+  world.declare("Running", kWakes);
+  world.run_until("Ready", [&] { return world.ready(); });
+  for (int i = 0; i < 20; ++i) {
+    world.pass(15s);
+    world.insides().use(world.bound());
+  }
+  EXPECT_TRUE(world.ready());
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kPause), 0u);
+}
+
+// The last look found it idle; what comes then keeps it from being paused.
+TEST(CrashTest, ARequestInTheLastMomentIsNotFrozen) {  // S7
+  World world(Weather{});
+  world.declare("Running", kWakes);
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.insides().use_after_each_look(true);
+  world.pass(3min);
+  EXPECT_TRUE(world.ready());
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kPause), 0u);
+  EXPECT_EQ(world.life().sandbox()->status.paused_by, api::PausedBy::kNobody);
+  world.insides().use_after_each_look(false);
+  world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
+}
+
+TEST(CrashTest, NobodyAsksInsideWhatIsPausedForIdleness) {
+  World world(Weather{});
+  world.declare("Running", kWakes);
+  world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
+  const int visits = world.insides().visits();
+  world.forget_events();
+  world.restart();
+  world.pass(5min);
+  EXPECT_EQ(world.insides().visits(), visits);
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kConnect), 0u) << "spec.desiredState is Running";
+  EXPECT_EQ(world.events(), 0);
+}
+
+TEST(CrashTest, ARefusedPauseForIdlenessLetsItGoOn) {  // S7
+  World world(Weather{});
+  world.cloud().script(e2b::Operation::kPause, {Fault::Kind::kRefused503});
+  world.declare("Running", kWakes);
+  world.run_until("a try", [&] { return world.cloud().count(e2b::Operation::kPause) == 1; });
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_FALSE(world.insides().quiesced(world.bound()));
+  world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
+}
+
+TEST(CrashTest, WhereNothingCanBePausedWhatIdlesGoesOn) {
+  World world(Weather{});
+  world.cloud().chance(e2b::Operation::kPause, {Fault::Kind::kFailed500}, 1);
+  world.declare("Running", kWakes);
+  world.run_until("Ready", [&] { return world.ready(); });
+  const base::Moment began = world.now();
+  world.run_until("tries", [&] { return world.cloud().count(e2b::Operation::kPause) >= 3; });
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_EQ(world.life().sandbox()->status.paused_by, api::PausedBy::kNobody);
+  EXPECT_GE(world.now() - began, 60s) << "no more often than it idles";
+}
+
+TEST(CrashTest, WhatIdlesMayEndForGood) {
+  World world(Weather{});
+  world.declare("Running", "{idleSeconds: 20, idleAction: Terminate}");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.run_until("an end", [&] { return world.why("Ready") == api::reason::kIdleTimeReached; });
+  world.run_until("its proof",
+                  [&] { return world.life().sandbox()->status.terminated_time.has_value(); });
+  EXPECT_EQ(world.life().sandbox()->status.ended_by, api::EndedBy::kIdle);
+  expect_nothing_left(world);
+  world.pass(5min);
+  EXPECT_EQ(world.cloud().total_created(), 1u);
 }
 
 TEST(CrashTest, APauseWithoutEffectIsHeldBack) {

@@ -103,6 +103,8 @@ metrics::Table own_table() {
       {Kind::kGauge, "sandfleet_heartbeat_margin_seconds", "The shortest lease that is left."},
       {Kind::kGauge, "sandfleet_heartbeats", "Sandboxes whose lease is kept."},
       {Kind::kCounter, "sandfleet_drift_total", "Sandboxes changed by another hand.", {"kind"}},
+      {Kind::kCounter, "sandfleet_idle_pauses_total", "Pauses of sandboxes that idled."},
+      {Kind::kCounter, "sandfleet_wakes_total", "Sandboxes that were woken from such a pause."},
       {Kind::kCounter,
        "sandfleet_orphans_found_total",
        "Unowned E2B sandboxes that were found.",
@@ -242,6 +244,12 @@ void MetricsObserver::became_ready(base::Milliseconds after) {
 void MetricsObserver::drifted(std::string_view kind) {
   registry_.counter("sandfleet_drift_total", {std::string(kind)}).add();
 }
+
+void MetricsObserver::paused_for_idleness() {
+  registry_.counter("sandfleet_idle_pauses_total").add();
+}
+
+void MetricsObserver::woke() { registry_.counter("sandfleet_wakes_total").add(); }
 
 std::shared_ptr<e2b::Cloud> measured(std::shared_ptr<e2b::Cloud> cloud, const base::Clock& clock,
                                      metrics::Registry& registry) {

@@ -24,6 +24,8 @@ class MetricsObserver final : public Observer {
   void acted(const Action& action, const Outcome& outcome) override;
   void became_ready(base::Milliseconds after) override;
   void drifted(std::string_view kind) override;
+  void paused_for_idleness() override;
+  void woke() override;
 
  private:
   metrics::Registry& registry_;

@@ -1,5 +1,6 @@
 #include "controller/attach/admission.h"
 
+#include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 
 namespace controller {
@@ -7,12 +8,22 @@ namespace {
 
 constexpr base::Milliseconds kAskAgain{1'000};
 
-Refused not_ready(const api::Sandbox& sandbox, const std::string& name) {
+Refused not_yet(const api::Sandbox& sandbox, std::string what) {
   const api::Condition* ready = api::find_condition(sandbox.status, api::condition::kReady);
-  std::string why = name + " is not ready";
-  if (ready && !ready->reason.empty()) why += ": " + ready->reason;
-  if (ready && !ready->message.empty()) why += ", " + ready->message;
-  return {NoEntry::kNotReady, why, kAskAgain};
+  const bool says_why = ready && ready->reason != api::reason::kIdle;
+  if (says_why && !ready->reason.empty()) what += ": " + ready->reason;
+  if (says_why && !ready->message.empty()) what += ", " + ready->message;
+  return {NoEntry::kNotReady, std::move(what), kAskAgain};
+}
+
+// Who was here before may have woken it, or its owner.
+Verdict judge_idle(const api::Sandbox& sandbox, const std::string& name) {
+  const bool wakes = sandbox.spec.lifecycle.wake_on_attach;
+  if (api::stays_idle(sandbox) && !wakes)
+    return Refused{NoEntry::kPaused, name + " is paused because it idled"};
+  Refused meanwhile = not_yet(sandbox, name + " was paused because it idled, and is being woken");
+  if (api::stays_idle(sandbox)) return Wakes{std::move(meanwhile)};
+  return meanwhile;
 }
 
 }  // namespace
@@ -38,7 +49,7 @@ int http_status_of(NoEntry reason) {
   return 503;
 }
 
-std::variant<Admitted, Refused> judge(const api::Sandbox* sandbox, const api::Key& asked) {
+Verdict judge(const api::Sandbox* sandbox, const api::Key& asked) {
   const std::string name = "Sandbox " + api::to_text(asked);
   if (!sandbox) return Refused{NoEntry::kNotFound, "there is no " + name};
   if (sandbox->deleting()) return Refused{NoEntry::kEnded, name + " is being deleted"};
@@ -47,11 +58,12 @@ std::variant<Admitted, Refused> judge(const api::Sandbox* sandbox, const api::Ke
     return Refused{NoEntry::kEnded, name + " has ended for good: create another"};
   if (sandbox->spec.desired_state == api::DesiredState::kPaused)
     return Refused{NoEntry::kPaused, name + " is paused: set spec.desiredState to Running"};
+  if (sandbox->status.paused_by == api::PausedBy::kIdle) return judge_idle(*sandbox, name);
   const api::Condition* ready = api::find_condition(sandbox->status, api::condition::kReady);
   const bool is_ready = ready && ready->status == "True" && !sandbox->status.sandbox_id.empty() &&
                         sandbox->status.run > 0 &&
                         sandbox->status.paused_by == api::PausedBy::kNobody;
-  if (!is_ready) return not_ready(*sandbox, name);
+  if (!is_ready) return not_yet(*sandbox, name + " is not ready");
   return Admitted{};
 }
 

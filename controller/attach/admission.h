@@ -22,9 +22,16 @@ struct Refused {
 struct Admitted {
   bool operator==(const Admitted&) const = default;
 };
+// It is paused because it idled, and is to be woken for whoever may attach; what he is told
+// meanwhile.
+struct Wakes {
+  Refused meanwhile;
+  bool operator==(const Wakes&) const = default;
+};
+using Verdict = std::variant<Admitted, Wakes, Refused>;
 
 // Whether a Sandbox can be attached to as it stands; pure. Between the begin of a pause and the end
 // of a resume it cannot: a token is good for one run, and that run is not on record yet.
-std::variant<Admitted, Refused> judge(const api::Sandbox* sandbox, const api::Key& asked);
+Verdict judge(const api::Sandbox* sandbox, const api::Key& asked);
 
 }  // namespace controller

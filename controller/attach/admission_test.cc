@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 
 namespace controller {
@@ -28,6 +29,17 @@ api::Sandbox with(void (*change)(api::Sandbox&)) {
   return sandbox;
 }
 
+// Paused for idleness; nobody has asked for it since.
+void idle(api::Sandbox& sandbox) {
+  sandbox.spec.lifecycle.idle = base::Seconds(60);
+  sandbox.status.paused_by = api::PausedBy::kIdle;
+}
+void asked_for(api::Sandbox& sandbox) {
+  idle(sandbox);
+  sandbox.spec.lifecycle.wake_on_attach = true;
+  sandbox.metadata.annotations[std::string(api::kWakeAnnotation)] = "now";
+}
+
 void unready(api::Sandbox& sandbox) {
   api::set_condition(sandbox.status.conditions,
                      {std::string(api::condition::kReady), "False", "Resuming", "almost"});
@@ -49,6 +61,10 @@ TEST(Admission, IsForASandboxThatIsReadyAndIsToStaySo) {
        NoEntry::kPaused},
       {"being resumed", with([](auto& s) { s.status.paused_by = api::PausedBy::kUser; }),
        NoEntry::kNotReady},
+      {"idle", with(idle), NoEntry::kPaused},
+      {"idle, and asked for", with(asked_for), NoEntry::kNotReady},
+      {"idle, and it may no longer be",
+       with([](auto& s) { s.status.paused_by = api::PausedBy::kIdle; }), NoEntry::kNotReady},
       {"not ready", with(unready), NoEntry::kNotReady},
       {"no word of ready", with([](auto& s) { s.status.conditions.clear(); }), NoEntry::kNotReady},
       {"not bound", with([](auto& s) { s.status.sandbox_id.clear(); }), NoEntry::kNotReady},
@@ -63,6 +79,27 @@ TEST(Admission, IsForASandboxThatIsReadyAndIsToStaySo) {
     EXPECT_THAT(refused->message, HasSubstr("Sandbox team-a/box")) << each.name;
     EXPECT_EQ(refused->retry_after.has_value(), each.reason == NoEntry::kNotReady) << each.name;
   }
+}
+
+TEST(Admission, WakesWhatIdlesWhereThatIsWanted) {
+  const auto wakes = [](auto change) {
+    api::Sandbox sandbox = with(idle);
+    sandbox.spec.lifecycle.wake_on_attach = true;
+    change(sandbox);
+    return std::holds_alternative<Wakes>(judge(&sandbox, kKey));
+  };
+  EXPECT_TRUE(wakes([](auto&) {}));
+  EXPECT_FALSE(wakes([](auto& s) { s.spec.lifecycle.wake_on_attach = false; }));
+  EXPECT_FALSE(wakes([](auto& s) { s.metadata.deleted = base::WallTime{}; }));
+  EXPECT_FALSE(wakes([](auto& s) { s.status.ended_by = api::EndedBy::kMaxLifetime; }));
+  EXPECT_FALSE(wakes([](auto& s) { s.spec.desired_state = api::DesiredState::kPaused; }));
+  EXPECT_FALSE(wakes([](auto& s) { s.status.paused_by = api::PausedBy::kUser; }));
+  EXPECT_FALSE(wakes(asked_for)) << "once is enough";
+  // A wish of before it was found idle is no wish to wake it.
+  EXPECT_TRUE(wakes([](auto& s) {
+    asked_for(s);
+    s.status.wake_seen = "now";
+  }));
 }
 
 TEST(Admission, SaysWhyItIsNotReady) {

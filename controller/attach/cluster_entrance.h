@@ -14,7 +14,7 @@ class ClusterEntrance final : public Entrance {
   // All outlive it.
   struct Parts {
     kube::Client& client;  // For reviews and certificates.
-    const api::ResourceStore& store;
+    api::ResourceStore& store;
     const base::Clock& clock;
     metrics::Registry& registry;
   };

@@ -13,7 +13,7 @@ class FolderEntrance final : public Entrance {
  public:
   // All outlive it.
   struct Parts {
-    const api::ResourceStore& store;
+    api::ResourceStore& store;
     const base::Clock& clock;
     metrics::Registry& registry;
   };

@@ -128,9 +128,22 @@ AttachService::Outcome AttachService::attend(const net::ServedRequest& request,
   const auto sandbox = parts_.store.find_sandbox(*key);
   const auto verdict = judge(sandbox.get(), *key);
   if (const auto* refusal = std::get_if<Refused>(&verdict)) return {*caller, *key, *refusal};
+  if (const auto* wakes = std::get_if<Wakes>(&verdict))
+    return {*caller, *key, wake(*sandbox, wakes->meanwhile)};
   auto way = way_to(*sandbox, stop);
   if (!way) return {*caller, *key, unavailable(way.error())};
   return {*caller, *key, reply_of({*sandbox, *caller, *std::move(way)})};
+}
+
+// Where whoever acts for it sees it, for that may be another replica. Whoever is refused for
+// another write, a wish like this one perhaps, comes again.
+Refused AttachService::wake(const api::Sandbox& sandbox, Refused meanwhile) {
+  const api::Metadata& metadata = sandbox.metadata;
+  const auto asked =
+      parts_.store.request_wake(metadata.key, {metadata.uid, metadata.resource_version},
+                                base::to_rfc3339(parts_.clock.wall()));
+  if (!asked && asked.error().code != ErrorCode::kConflict) return unavailable(asked.error());
+  return meanwhile;
 }
 
 base::Result<envd::Route> AttachService::way_to(const api::Sandbox& sandbox,

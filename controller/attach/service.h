@@ -43,7 +43,7 @@ class AttachService {
   using WayTo = std::function<base::Result<envd::Route>(const api::Sandbox&, std::stop_token)>;
 
   struct Parts {
-    const api::ResourceStore& store;
+    api::ResourceStore& store;
     Access& access;
     const base::Clock& clock;
     metrics::Registry& registry;
@@ -68,6 +68,7 @@ class AttachService {
   };
 
   Outcome attend(const net::ServedRequest& request, const std::stop_token& stop);
+  Refused wake(const api::Sandbox& sandbox, Refused meanwhile);
   base::Result<envd::Route> way_to(const api::Sandbox& sandbox, const std::stop_token& stop);
   base::Json reply_of(const Attached& attached) const;
   void note(const net::ServedRequest& request, const Outcome& outcome);

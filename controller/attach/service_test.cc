@@ -7,6 +7,7 @@
 
 #include "controller/attach/reviewed_access.h"
 #include "controller/attach/testing/scene.h"
+#include "libs/api/annotations.h"
 #include "libs/base/testing/fake_clock.h"
 #include "libs/base/time.h"
 #include "libs/wire/attach.h"
@@ -19,6 +20,20 @@ using base::ErrorCode;
 using base::Json;
 using testing::HasSubstr;
 using testing::Not;
+
+// It takes wishes to wake it.
+struct WakingStore final : OneSandbox {
+  base::Result<base::Done> request_wake(const api::Key&, const api::Expected& expected,
+                                        const std::string& value) override {
+    if (trouble) return *trouble;
+    EXPECT_EQ(expected.uid, "u1");
+    wakes.push_back(value);
+    sandbox.metadata.annotations[std::string(api::kWakeAnnotation)] = value;
+    return base::Done{};
+  }
+  std::optional<base::Error> trouble;
+  std::vector<std::string> wakes;
+};
 
 class AttachServiceTest : public testing::Test {
  protected:
@@ -38,7 +53,7 @@ class AttachServiceTest : public testing::Test {
   }
 
   base::FakeClock clock_;
-  OneSandbox store_;
+  WakingStore store_;
   Bearer reviewer_;
   ReviewedAccess access_{reviewer_, clock_};
   metrics::Registry registry_{attach_metrics()};
@@ -104,6 +119,32 @@ TEST_F(AttachServiceTest, RefusesInWordsThatCallersActOn) {
   store_.sandbox.spec.desired_state = api::DesiredState::kPaused;
   EXPECT_EQ(refusal(kBox), "409 Paused");
   EXPECT_EQ(registry_.counter("sandfleet_attach_requests_total", {"Denied"}).value(), 4);
+}
+
+TEST_F(AttachServiceTest, WakesWhatIdlesOnceForAllWhoCome) {
+  store_.sandbox.spec.lifecycle.idle = base::Seconds(60);
+  store_.sandbox.status.paused_by = api::PausedBy::kIdle;
+  EXPECT_EQ(refusal(kBox), "409 Paused");
+  store_.sandbox.spec.lifecycle.wake_on_attach = true;
+  EXPECT_EQ(refusal(kBox, "Bearer other"), "403 Denied");
+  EXPECT_THAT(store_.wakes, testing::IsEmpty()) << "nobody who may not attach wakes it";
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = post(kBox);
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_EQ(answer.retry_after, base::Seconds(1));
+    EXPECT_THAT(answer.body, HasSubstr("is being woken"));
+  }
+  EXPECT_THAT(store_.wakes, testing::ElementsAre(base::to_rfc3339(clock_.wall())));
+  EXPECT_EQ(ways_asked_, 0);
+}
+
+TEST_F(AttachServiceTest, TellsThatAWishToWakeCannotBeWritten) {
+  store_.sandbox.spec.lifecycle = {.idle = base::Seconds(60), .wake_on_attach = true};
+  store_.sandbox.status.paused_by = api::PausedBy::kIdle;
+  store_.trouble = base::Error{ErrorCode::kConflict, "another wrote it"};
+  EXPECT_EQ(refusal(kBox), "503 NotReady") << "a wish of somebody else's, perhaps";
+  store_.trouble = base::Error{ErrorCode::kUnavailable, "the disk is full"};
+  EXPECT_EQ(refusal(kBox), "503 Unavailable");
 }
 
 TEST_F(AttachServiceTest, AsksForTheWayOncePerRun) {

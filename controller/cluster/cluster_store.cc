@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/api/annotations.h"
 #include "libs/kube/explain.h"
 
 namespace controller {
@@ -216,6 +217,16 @@ Result<Done> ClusterStore::hold_provider(const std::string& name, const std::str
 Result<Done> ClusterStore::delete_sandbox(const Key& key, const std::string& uid) {
   const auto removed = client_.remove(kube::kSandboxes, key, {.preconditions = {.uid = uid}});
   if (!removed) return base::Error(removed.error());
+  return Done{};
+}
+
+// Not as a write of our own, whose event nobody would hear of: whoever acts for it may be us. It
+// has annotations, since it is bound.
+Result<Done> ClusterStore::request_wake(const Key& key, const Expected& expected,
+                                        const std::string& value) {
+  const JsonPatch patch = only_if(expected).add(pointer_to_annotation(api::kWakeAnnotation), value);
+  const auto written = client_.patch(kube::kSandboxes, key, patch);
+  if (!written) return base::Error(written.error());
   return Done{};
 }
 

@@ -86,6 +86,10 @@ base::Result<wire::Health> FencedReach::health(const Target& target, std::stop_t
   return reach_.health(target, std::move(stop));
 }
 
+base::Result<wire::Activity> FencedReach::activity(const Target& target, std::stop_token stop) {
+  return reach_.activity(target, std::move(stop));
+}
+
 base::Result<wire::Health> FencedReach::quiesce(const Target& target, const wire::Quiesce& quiesce,
                                                 std::stop_token stop) {
   if (!mandate_.may_act(target.provider_name)) return refusal(target.provider_name);

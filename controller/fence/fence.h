@@ -24,6 +24,7 @@ class FencedReach final : public Reach {
   base::Result<wire::Health> prepare(const Target& target, bool replace, const OnStep& on_step,
                                      std::stop_token stop) override;
   base::Result<wire::Health> health(const Target& target, std::stop_token stop) override;
+  base::Result<wire::Activity> activity(const Target& target, std::stop_token stop) override;
   base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                      std::stop_token stop) override;
   base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,

@@ -27,6 +27,9 @@ class Inside final : public Reach {
   base::Result<wire::Health> health(const Target&, std::stop_token) override {
     return wire::Health{.instance = "asked"};
   }
+  base::Result<wire::Activity> activity(const Target&, std::stop_token) override {
+    return wire::Activity{7};
+  }
   base::Result<wire::Health> quiesce(const Target&, const wire::Quiesce&,
                                      std::stop_token) override {
     return wire::Health{.instance = "quiesced"};
@@ -92,10 +95,12 @@ TEST_F(FenceTest, ReachesInsideOnlyWithTheMandateOfThatProvider) {
   const auto quiet = [](std::string_view) {};
   EXPECT_EQ(reach.prepare(ours, false, quiet, {})->instance, "prepared");
   EXPECT_EQ(reach.health(ours, {})->instance, "asked");
+  EXPECT_EQ(reach.activity(ours, {})->idle_ms, 7);
   EXPECT_EQ(reach.quiesce(ours, {}, {})->instance, "quiesced");
   EXPECT_EQ(reach.resumed(ours, {}, {})->instance, "resumed");
   EXPECT_EQ(reach.prepare(theirs, false, quiet, {}).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(reach.health(theirs, {})->instance, "asked") << "a look changes nothing";
+  EXPECT_EQ(reach.activity(theirs, {})->idle_ms, 7) << "nor does this one";
   EXPECT_EQ(reach.quiesce(theirs, {}, {}).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(reach.resumed(theirs, {}, {}).error().code, ErrorCode::kCancelled);
 }

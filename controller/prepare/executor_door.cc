@@ -56,25 +56,34 @@ HttpExecutorDoor::HttpExecutorDoor(net::Transport& transport, envd::Route route,
       admin_token_(std::move(admin_token)) {}
 
 base::Result<wire::Health> HttpExecutorDoor::health(std::stop_token stop) {
-  return ask("GET", "/v1/health", "", stop);
+  return ask("GET", "/v1/health", "", wire::health_from_json, stop);
+}
+
+base::Result<wire::Activity> HttpExecutorDoor::activity(std::stop_token stop) {
+  return ask("GET", "/v1/activity", "", wire::activity_from_json, stop);
 }
 
 base::Result<wire::Health> HttpExecutorDoor::quiesce(const wire::Quiesce& quiesce,
                                                      std::stop_token stop) {
-  return ask("POST", "/v1/quiesce", base::to_text(wire::to_json(quiesce)), stop);
+  return ask("POST", "/v1/quiesce", base::to_text(wire::to_json(quiesce)), wire::health_from_json,
+             stop);
 }
 
 base::Result<wire::Health> HttpExecutorDoor::resumed(const wire::Resumed& resumed,
                                                      std::stop_token stop) {
-  TRY(auto health, ask("POST", "/v1/resumed", base::to_text(wire::to_json(resumed)), stop));
+  TRY(auto health, ask("POST", "/v1/resumed", base::to_text(wire::to_json(resumed)),
+                       wire::health_from_json, stop));
   if (health.identity == resumed.identity && !health.quiesced) return health;
   // Believed, this would be told again at once, for ever.
   return base::error(base::ErrorCode::kUnavailable,
                      "the executor was told who it is and does not answer as that one");
 }
 
-base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::string& path,
-                                                 std::string body, std::stop_token stop) {
+template <typename Answer>
+base::Result<Answer> HttpExecutorDoor::ask(std::string method, const std::string& path,
+                                           std::string body,
+                                           base::Result<Answer> (*read)(const base::Json&),
+                                           std::stop_token stop) {
   const wire::Question question{wire::new_nonce(), std::move(method), path, std::move(body)};
   net::Request request{.method = question.method,
                        .url = route_.url + path,
@@ -88,9 +97,9 @@ base::Result<wire::Health> HttpExecutorDoor::ask(std::string method, const std::
   if (!reply) return base::Error(reply.error());
   if (reply->status == 200) {
     TRY(const auto json, base::parse_json(reply->body));
-    TRY(auto health, wire::health_from_json(json));
+    TRY(auto answer, read(json));
     const std::string proof = reply->headers.find(wire::kProofField).value_or("");
-    if (wire::is_proven(proof, admin_key_, question, reply->body)) return health;
+    if (wire::is_proven(proof, admin_key_, question, reply->body)) return answer;
     return base::error(base::ErrorCode::kDenied, "another than the executor answered ", path,
                        proof.empty() ? ": without a proof" : ": with a proof that is not good");
   }

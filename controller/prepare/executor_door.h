@@ -19,6 +19,7 @@ class ExecutorDoor {
  public:
   virtual ~ExecutorDoor() = default;
   virtual base::Result<wire::Health> health(std::stop_token stop) = 0;
+  virtual base::Result<wire::Activity> activity(std::stop_token stop) = 0;
   virtual base::Result<wire::Health> quiesce(const wire::Quiesce& quiesce,
                                              std::stop_token stop) = 0;
   virtual base::Result<wire::Health> resumed(const wire::Resumed& resumed,
@@ -30,12 +31,14 @@ class HttpExecutorDoor final : public ExecutorDoor {
   HttpExecutorDoor(net::Transport& transport, envd::Route route, std::string admin_key,
                    std::string admin_token);
   base::Result<wire::Health> health(std::stop_token stop) override;
+  base::Result<wire::Activity> activity(std::stop_token stop) override;
   base::Result<wire::Health> quiesce(const wire::Quiesce& quiesce, std::stop_token stop) override;
   base::Result<wire::Health> resumed(const wire::Resumed& resumed, std::stop_token stop) override;
 
  private:
-  base::Result<wire::Health> ask(std::string method, const std::string& path, std::string body,
-                                 std::stop_token stop);
+  template <typename Answer>
+  base::Result<Answer> ask(std::string method, const std::string& path, std::string body,
+                           base::Result<Answer> (*read)(const base::Json&), std::stop_token stop);
   net::Transport& transport_;
   const envd::Route route_;
   const std::string admin_key_, admin_token_;

@@ -214,6 +214,7 @@ class Door final : public ExecutorDoor {
     clock_.advance(takes);
     return inside_.answer();
   }
+  Result<wire::Activity> activity(std::stop_token) override { return wire::Activity{}; }
   Result<wire::Health> quiesce(const wire::Quiesce&, std::stop_token) override {
     return inside_.answer();
   }

@@ -86,6 +86,11 @@ base::Result<wire::Health> SandboxReach::health(const Target& target, std::stop_
   return door_of(*transport, target).health(stop);
 }
 
+base::Result<wire::Activity> SandboxReach::activity(const Target& target, std::stop_token stop) {
+  const auto transport = transport_of_(target.provider);
+  return door_of(*transport, target).activity(stop);
+}
+
 base::Result<wire::Health> SandboxReach::quiesce(const Target& target, const wire::Quiesce& quiesce,
                                                  std::stop_token stop) {
   const auto transport = transport_of_(target.provider);

@@ -63,6 +63,7 @@ struct NoReach final : Reach {
     return no();
   }
   base::Result<wire::Health> health(const Target&, std::stop_token) override { return no(); }
+  base::Result<wire::Activity> activity(const Target&, std::stop_token) override { return no(); }
   base::Result<wire::Health> quiesce(const Target&, const wire::Quiesce&,
                                      std::stop_token) override {
     return no();

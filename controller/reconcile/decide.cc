@@ -4,6 +4,7 @@
 #include <set>
 
 #include "controller/reconcile/identity.h"
+#include "controller/reconcile/idle.h"
 #include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 
@@ -179,10 +180,13 @@ Action keep_running(const Observation& seen, const Sighting& info) {
   if (!view || view->kind == ExecutorView::Kind::kSilent || view->kind == ExecutorView::Kind::kGone)
     return unless_held(seen, Prepare{info.id, info.started_at});
   if (view->kind == ExecutorView::Kind::kAnswering) {
+    if (auto step = record_idle(seen)) return *step;
     Action action = settle_identity(seen, info, view->health);
     auto* keep = std::get_if<Keep>(&action);
-    if (keep && is_due(seen, *view)) return AskExecutor{info.id, info.started_at};
-    if (keep) keep->ask_at = view->ask_at;
+    if (!keep) return action;
+    if (is_due(seen, *view)) return AskExecutor{info.id, info.started_at};
+    if (auto step = look_whether_idle(seen, info.id)) return *step;
+    keep->ask_at = std::min(view->ask_at, next_look_whether_idle(seen));
     return action;
   }
   if (!memory.refusal_counted && seen.wanted.status.run > 0)
@@ -192,13 +196,15 @@ Action keep_running(const Observation& seen, const Sighting& info) {
   return unless_held(seen, Prepare{info.id, info.started_at, true});
 }
 
-Action pause_it(const Observation& seen, const Sighting& info) {
-  if (seen.wanted.status.paused_by != api::PausedBy::kUser)
-    return RecordPausedBy{api::PausedBy::kUser};
+Action pause_it(const Observation& seen, const Sighting& info, api::PausedBy by) {
+  if (seen.wanted.status.paused_by != by) return RecordPausedBy{by};
+  if (by == api::PausedBy::kIdle && seen.memory.idle.busy) return RecordPausedBy{};
   // A refused pause leaves the executor quiesced: it thaws first, with the same run.
   if (seen.memory.quiesced && seen.wanted.status.run > 0)
     return Resumed{info.id, identity_of(seen.wanted, seen.wanted.status.run)};
-  return unless_held(seen, Pause{info.id});
+  Pause pause{info.id};
+  if (by == api::PausedBy::kIdle) pause.if_idle_for = seen.wanted.spec.lifecycle.idle;
+  return unless_held(seen, std::move(pause));
 }
 
 Action resume_it(const Observation& seen, const Sighting& info) {
@@ -209,11 +215,12 @@ Action resume_it(const Observation& seen, const Sighting& info) {
 Action tend(const Observation& seen, const Sighting& info) {
   if (info.state == e2b::State::kOther) return look_for_bound(seen);
   const bool running = info.state == e2b::State::kRunning;
-  if (seen.wanted.spec.desired_state == api::DesiredState::kRunning)
+  if (api::desired_now(seen.wanted) == api::DesiredState::kRunning)
     return running ? keep_running(seen, info) : resume_it(seen, info);
-  if (running) return pause_it(seen, info);
-  if (seen.wanted.status.paused_by != api::PausedBy::kUser)
-    return RecordPausedBy{api::PausedBy::kUser};
+  const bool is_wished = seen.wanted.spec.desired_state == api::DesiredState::kPaused;
+  const api::PausedBy by = is_wished ? api::PausedBy::kUser : api::PausedBy::kIdle;
+  if (running) return pause_it(seen, info, by);
+  if (seen.wanted.status.paused_by != by) return RecordPausedBy{by};
   return Keep{};
 }
 
@@ -409,6 +416,8 @@ std::string_view name_of(const Action& action) {
                                                 "Extend",
                                                 "Prepare",
                                                 "AskExecutor",
+                                                "AskActivity",
+                                                "QuiesceIdle",
                                                 "RecordIncarnation",
                                                 "Resumed",
                                                 "RecordRun",
@@ -432,9 +441,9 @@ bool mutates(const Action& action) {
   return std::visit(
       base::Overloaded{[](const Create&) { return true; }, [](const Extend&) { return true; },
                        [](const Prepare&) { return true; }, [](const Resumed&) { return true; },
-                       [](const Pause&) { return true; }, [](const Connect&) { return true; },
-                       [](const Kill&) { return true; }, [](const Leave&) { return true; },
-                       [](const auto&) { return false; }},
+                       [](const QuiesceIdle&) { return true; }, [](const Pause&) { return true; },
+                       [](const Connect&) { return true; }, [](const Kill&) { return true; },
+                       [](const Leave&) { return true; }, [](const auto&) { return false; }},
       action);
 }
 

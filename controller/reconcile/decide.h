@@ -49,6 +49,19 @@ struct AskExecutor {  // Whether it is as well as when it was last heard.
   std::optional<base::WallTime> started_at = {};
   bool operator==(const AskExecutor&) const = default;
 };
+struct AskActivity {  // For how long nothing has been active in it, where so long would be idle.
+  std::string id;
+  base::Seconds idle{0};
+  bool operator==(const AskActivity&) const = default;
+};
+// Has the executor stand still, if nothing has been active for so long: from then on no request of
+// a harness can begin, and what is next is put on record.
+struct QuiesceIdle {
+  std::string id;
+  base::Seconds idle{0};
+  std::string wake_seen = {};
+  bool operator==(const QuiesceIdle&) const = default;
+};
 struct RecordIncarnation {
   std::int64_t incarnation = 0;
   std::string notice = {};
@@ -67,10 +80,12 @@ struct RecordRun {
 };
 struct RecordPausedBy {
   api::PausedBy by = api::PausedBy::kNobody;
+  std::string wake_seen = {};  // With kIdle.
   bool operator==(const RecordPausedBy&) const = default;
 };
 struct Pause {
   std::string id;
+  std::optional<base::Seconds> if_idle_for = {};  // Else it is no longer wanted.
   bool operator==(const Pause&) const = default;
 };
 struct Connect {
@@ -118,10 +133,11 @@ struct Wait {
 };
 
 // The one step this pass takes; the next pass sees what came of it.
-using Action = std::variant<Look, RecordIntent, CountRefusal, Create, Bind, Extend, Prepare,
-                            AskExecutor, RecordIncarnation, Resumed, RecordRun, RecordPausedBy,
-                            Pause, Connect, Kill, RecordEnding, RecordTerminated, Release, Leave,
-                            RemoveFinalizer, DeleteObject, Keep, Wait>;
+using Action =
+    std::variant<Look, RecordIntent, CountRefusal, Create, Bind, Extend, Prepare, AskExecutor,
+                 AskActivity, QuiesceIdle, RecordIncarnation, Resumed, RecordRun, RecordPausedBy,
+                 Pause, Connect, Kill, RecordEnding, RecordTerminated, Release, Leave,
+                 RemoveFinalizer, DeleteObject, Keep, Wait>;
 
 // Chooses the step that brings `seen.actual` closer to `seen.wanted`. Pure.
 Action decide(const Observation& seen);

@@ -65,6 +65,17 @@ struct ExecutorView {
   bool operator==(const ExecutorView&) const = default;
 };
 
+// What is known of whether a sandbox idles (idle.h). Times of a run: forgotten with its executor.
+struct IdleView {
+  base::Moment ask_at = {};          // When its activity is asked for next.
+  base::Milliseconds idle_for = {};  // As it was when that was asked for last.
+  // It stands still because it idled: what it is to become goes on record by then, or it goes on.
+  std::optional<base::Moment> record_by = {};
+  std::string wake_seen = {};  // request_to_wake() of when that was decided.
+  bool busy = false;           // It is on record as paused for idleness, and something was active.
+  bool operator==(const IdleView&) const = default;
+};
+
 // What the Operation under way is at, for people.
 struct Progress {
   std::string step = {};
@@ -112,6 +123,7 @@ struct Memory {
   bool bound_here = false;
   std::string extended = {}, released = {}, left = {};  // Ids for which that was done.
   ExecutorView executor = {};
+  IdleView idle = {};
   bool refusal_counted = false;  // The incarnation has grown for an executor that refuses us.
   // key_of_run of those whose incarnation was decided, so that it grows once.
   std::string judged = {};

@@ -68,6 +68,11 @@ void fields(T& view, Use& use) {
   auto& [kind, sandbox_id, started_at, health, ask_at, closed, request] = view;
   use(kind, sandbox_id, started_at, health, ask_at, closed, request);
 }
+template <Is<IdleView> T, typename Use>
+void fields(T& view, Use& use) {
+  auto& [ask_at, idle_for, record_by, wake_seen, busy] = view;
+  use(ask_at, idle_for, record_by, wake_seen, busy);
+}
 template <Is<Progress> T, typename Use>
 void fields(T& progress, Use& use) {
   auto& [step, since, told] = progress;
@@ -83,10 +88,10 @@ void fields(T& held, Use& use) {
 template <Is<Memory> T, typename Use>
 void fields(T& memory, Use& use) {
   auto& [recorded_nonce, sent, made, send_ended, shown, handle, unclear_send_ended, changed, listed,
-         got, killed, bound_here, extended, released, left, executor, refusal_counted, judged,
+         got, killed, bound_here, extended, released, left, executor, idle, refusal_counted, judged,
          rolled_back, told, quiesced, progress, held] = memory;
   use(recorded_nonce, sent, made, send_ended, shown, handle, unclear_send_ended, changed, listed,
-      got, killed, bound_here, extended, released, left, executor, refusal_counted, judged,
+      got, killed, bound_here, extended, released, left, executor, idle, refusal_counted, judged,
       rolled_back, told, quiesced, progress, held);
 }
 

@@ -318,13 +318,25 @@ Outcome Reconciler::perform(const Pass& pass, const Extend& step) {
 
 // ---- Pause, resume, end ----------------------------------------------------------------------
 
+bool Reconciler::stands_still(const Pass& pass, const Pause& step, std::stop_token stop) {
+  const auto where = target(pass, step.id, Priority::kPause, stop);
+  if (!where || pass.wanted().status.run == 0) return false;
+  wire::Quiesce how;
+  if (step.if_idle_for) how.if_idle_for_ms = base::Milliseconds(*step.if_idle_for).count();
+  const auto answer = parts_.reach.quiesce(*where, how, stop);
+  return answer && (!step.if_idle_for || answer->quiesced);
+}
+
 Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
   parts_.heartbeats.drop(pass.uid());
   return begin(pass, "Pause", true, [this, pass, step](std::stop_token stop) {
-    bool quiesced = false;
-    if (const auto where = target(pass, step.id, Priority::kPause, stop);
-        where && pass.wanted().status.run > 0)
-      quiesced = parts_.reach.quiesce(*where, {}, stop).ok();
+    const bool quiesced = stands_still(pass, step, stop);
+    // Something is active again, or nobody can say: then it goes on.
+    if (step.if_idle_for && !quiesced)
+      return parts_.memories.update(pass.uid(), [&](Memory& memory) {
+        memory.idle.busy = true;
+        memory.executor.ask_at = parts_.clock.now();
+      });
     // A refused pause must not end in a lease that runs out.
     (void)pass.cloud(Priority::kPause).extend(step.id, pass.wanted().spec.keep_alive.timeout, stop);
     const auto paused = pass.cloud(Priority::kPause).pause(step.id, stop);
@@ -333,7 +345,12 @@ Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
       memory.quiesced = memory.executor.health.quiesced = quiesced;
       if (paused) memory.executor = {};
       if (!paused && !quiesced) memory.executor.ask_at = memory.changed;  // It did not hear us.
+      memory.idle.busy = !paused && step.if_idle_for;
     });
+    // It goes on, and is tried again when it has idled for as long once more.
+    if (!paused && step.if_idle_for)
+      return parts_.store.record_event(pass.wanted(),
+                                       {"Warning", "PauseFailed", "Pause", paused.error().message});
     if (!paused) return hold_back(pass.wanted(), "Pause", paused.error());
     await_effect(pass.wanted(), "Pause",
                  "the provider said that it had paused it, and it is still running");
@@ -352,6 +369,7 @@ Outcome Reconciler::perform(const Pass& pass, const Connect& step) {
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       outdate(memory, parts_.clock.now());
       memory.executor = {};
+      memory.idle = {};
       memory.told.clear();
       memory.judged.clear();
       memory.rolled_back = memory.rolled_back || step.rolled_back;

@@ -1,3 +1,4 @@
+#include "controller/reconcile/idle.h"
 #include "controller/reconcile/pass.h"
 #include "libs/api/annotations.h"
 
@@ -83,10 +84,17 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
 }
 
 // Whoever gets no turn, or finds no thread free, comes again: nothing is wrong with the sandbox.
+bool Reconciler::begin_in_turn(const Pass& pass, std::string name,
+                               std::function<void(std::stop_token)> work) {
+  const auto turn = rounds_.take_turn(parts_.clock.now());
+  if (!turn) return false;
+  const auto in_turn = [turn, work = std::move(work)](std::stop_token stop) { work(stop); };
+  return begin(pass, std::move(name), false, in_turn, Operation::Line::kPatient).begun;
+}
+
 Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
   const std::string request = api::request_to_look(pass.wanted().metadata);
-  const auto turn = rounds_.take_turn(parts_.clock.now());
-  const auto ask = [this, pass, step, request, turn](std::stop_token stop) {
+  const auto ask = [this, pass, step, request](std::stop_token stop) {
     const auto answer = [&]() -> base::Result<wire::Health> {
       TRY(const Target where, target(pass, step.id, Priority::kPoll, stop));
       return parts_.reach.health(where, stop);
@@ -98,12 +106,59 @@ Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
       if (!answer && answer.error().code == base::ErrorCode::kConflict) memory.handle.reset();
     });
   };
-  Outcome outcome;
-  if (turn) outcome = begin(pass, "AskExecutor", false, ask, Operation::Line::kPatient);
-  if (outcome.begun) return outcome;
+  if (begin_in_turn(pass, "AskExecutor", ask)) return {.begun = true};
   parts_.memories.update(pass.uid(), [&](Memory& memory) {
     memory.executor.ask_at = rounds_.put_off(parts_.clock.now());
     memory.executor.request = request;
+  });
+  return {};
+}
+
+// What an executor that does not answer has come to is for AskExecutor to find out, at once.
+Outcome Reconciler::perform(const Pass& pass, const AskActivity& step) {
+  const auto ask = [this, pass, step](std::stop_token stop) {
+    const auto answer = [&]() -> base::Result<wire::Activity> {
+      TRY(const Target where, target(pass, step.id, Priority::kPoll, stop));
+      return parts_.reach.activity(where, stop);
+    }();
+    const base::Moment now = parts_.clock.now();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.idle = heard(answer, step.idle, now, rounds_.put_off(now));
+      if (!answer) memory.executor.ask_at = now;
+    });
+  };
+  if (begin_in_turn(pass, "AskActivity", ask)) return {.begun = true};
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.idle.ask_at = rounds_.put_off(parts_.clock.now());
+  });
+  return {};
+}
+
+// Refused or not answered: the sandbox goes on, and is asked again by and by. Where only the answer
+// was lost, AskExecutor finds that it stands still.
+Outcome Reconciler::perform(const Pass& pass, const QuiesceIdle& step) {
+  const auto quiesce = [this, pass, step](std::stop_token stop) {
+    const base::Moment asked = parts_.clock.now();
+    const auto answer = [&]() -> base::Result<wire::Health> {
+      TRY(const Target where, target(pass, step.id, Priority::kPause, stop));
+      return parts_.reach.quiesce(where, {.if_idle_for_ms = base::Milliseconds(step.idle).count()},
+                                  stop);
+    }();
+    parts_.memories.update(pass.uid(), [&](Memory& memory) {
+      memory.idle = {.ask_at = parts_.clock.now() + kIdleLookMin};
+      if (!answer) {
+        memory.executor.ask_at = parts_.clock.now();
+        return;
+      }
+      memory.executor.health = *answer;
+      if (!answer->quiesced) return;
+      memory.idle.record_by = asked + kIdleRecordWithin;
+      memory.idle.wake_seen = step.wake_seen;
+    });
+  };
+  if (begin_in_turn(pass, "QuiesceIdle", quiesce)) return {.begun = true};
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    memory.idle = {.ask_at = rounds_.put_off(parts_.clock.now())};
   });
   return {};
 }
@@ -117,6 +172,7 @@ Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.quiesced = false;  // It lapses by itself, too.
+      memory.idle = {};
       if (health) {
         memory.executor.health = *health;
         memory.executor.ask_at = rounds_.next(parts_.clock.now());

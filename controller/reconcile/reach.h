@@ -36,6 +36,7 @@ class Reach {
   virtual base::Result<wire::Health> prepare(const Target& target, bool replace,
                                              const OnStep& on_step, std::stop_token stop) = 0;
   virtual base::Result<wire::Health> health(const Target& target, std::stop_token stop) = 0;
+  virtual base::Result<wire::Activity> activity(const Target& target, std::stop_token stop) = 0;
   virtual base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                              std::stop_token stop) = 0;
   virtual base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,

@@ -42,6 +42,8 @@ class Observer {
   virtual void acted(const Action&, const Outcome&) {}
   virtual void became_ready(base::Milliseconds) {}
   virtual void drifted(std::string_view) {}
+  virtual void paused_for_idleness() {}
+  virtual void woke() {}  // From that.
 };
 
 struct Parts {
@@ -83,6 +85,8 @@ class Reconciler {
   Outcome perform(const Pass& pass, const Extend& step);
   Outcome perform(const Pass& pass, const Prepare& step);
   Outcome perform(const Pass& pass, const AskExecutor& step);
+  Outcome perform(const Pass& pass, const AskActivity& step);
+  Outcome perform(const Pass& pass, const QuiesceIdle& step);
   Outcome perform(const Pass& pass, const RecordIncarnation& step);
   Outcome perform(const Pass& pass, const Resumed& step);
   Outcome perform(const Pass& pass, const RecordRun& step);
@@ -102,10 +106,12 @@ class Reconciler {
   Outcome begin(const Pass& pass, std::string name, bool finishes,
                 std::function<void(std::stop_token)> work,
                 Operation::Line line = Operation::Line::kCommon);
+  bool begin_in_turn(const Pass& pass, std::string name, std::function<void(std::stop_token)> work);
   Outcome do_or_begin(const Pass& pass, const std::string& name,
                       const std::function<Outcome(std::stop_token)>& work);
   Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
                          bool finalizer);
+  bool stands_still(const Pass& pass, const Pause& step, std::stop_token stop);
   base::Result<bool> is_nobodys(const api::Metadata& metadata, const Bind& step);
   base::Result<e2b::NewSandbox> new_sandbox(const api::Sandbox& wanted, const Session& session,
                                             const api::Attempt& attempt);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 #include "libs/base/strings.h"
 
@@ -36,10 +37,29 @@ std::string_view reason_of(api::EndedBy by) {
       return reason::kShutdownTimeReached;
     case api::EndedBy::kMaxLifetime:
       return reason::kMaxLifetimeReached;
+    case api::EndedBy::kIdle:
+      return reason::kIdleTimeReached;
     case api::EndedBy::kNobody:
       break;
   }
   return reason::kTerminated;
+}
+
+std::string idle_seconds(const api::Sandbox& wanted) {
+  return std::to_string(wanted.spec.lifecycle.idle.value_or(base::Seconds(0)).count()) + " s";
+}
+
+// With how it comes back.
+std::string text_of_idle(const api::Sandbox& wanted) {
+  const std::string what = "paused, since nothing was active in it for " + idle_seconds(wanted);
+  return what + (wanted.spec.lifecycle.wake_on_attach
+                     ? "; whoever attaches wakes it"
+                     : "; 'sandfleet resume' wakes it, and wakeOnAttach would have it woken by "
+                       "whoever attaches");
+}
+
+Story running(std::int64_t run) {
+  return {"Running", "True", reason::kReady, "run " + std::to_string(run), false};
 }
 
 Story kept(const Observation& seen) {
@@ -49,7 +69,9 @@ Story kept(const Observation& seen) {
             false};
   if (seen.wanted.spec.desired_state == api::DesiredState::kPaused)
     return {"Paused", "False", reason::kPaused, "paused, as desiredState asks", false};
-  return {"Running", "True", reason::kReady, "run " + std::to_string(status.run), false};
+  if (api::stays_idle(seen.wanted))
+    return {"Paused", "False", reason::kIdle, text_of_idle(seen.wanted), false};
+  return running(status.run);
 }
 
 Story of_operation(const std::string& name) {
@@ -129,14 +151,16 @@ Story of_running(const Observation& seen) {
 
 // An executor that answered is asked again: no news until it has said something else.
 bool is_asked_again(const Observation& seen) {
-  return seen.operation == "AskExecutor" && !seen.wanted.deleting();
+  const auto& name = seen.operation;
+  const bool asks = name == "AskExecutor" || name == "AskActivity" || name == "QuiesceIdle";
+  return asks && !seen.wanted.deleting();
 }
 
 // This process has yet to hear from an executor that an earlier one found Ready: a restart of ours
 // is no news about the sandbox, so it counts as before until the look has failed.
 bool is_looked_at_again(const Observation& seen) {
   return seen.operation == "Prepare" && is_ready_unheard(seen) &&
-         seen.wanted.spec.desired_state == api::DesiredState::kRunning &&
+         api::desired_now(seen.wanted) == api::DesiredState::kRunning &&
          seen.wanted.status.ended_by == api::EndedBy::kNobody;
 }
 
@@ -164,15 +188,14 @@ Story story_of(const Observation& seen, const Action& action) {
   return std::visit(
       base::Overloaded{
           [&](const Keep&) { return kept(seen); },
-          [&](const RecordRun& step) {
-            return Story{"Running", "True", reason::kReady, "run " + std::to_string(step.run),
-                         false};
-          },
+          [&](const RecordRun& step) { return running(step.run); },
           [&](const RecordPausedBy& step) {
-            return step.by == api::PausedBy::kNobody
-                       ? kept(seen)
-                       : under_way("Pausing", reason::kPausing,
-                                   "paused next, as desiredState asks");
+            if (step.by == api::PausedBy::kNobody) return running(seen.wanted.status.run);
+            return under_way("Pausing", reason::kPausing,
+                             step.by == api::PausedBy::kUser
+                                 ? "paused next, as desiredState asks"
+                                 : "paused next, since nothing was active in it for " +
+                                       idle_seconds(seen.wanted));
           },
           [&](const RecordEnding& step) {
             return under_way("Terminating", reason_of(step.by), "the sandbox is ended for good");
@@ -183,6 +206,8 @@ Story story_of(const Observation& seen, const Action& action) {
           },
           [&](const Prepare&) { return of_preparation(seen); },
           [&](const AskExecutor&) { return kept(seen); },
+          [&](const AskActivity&) { return kept(seen); },
+          [&](const QuiesceIdle&) { return kept(seen); },
           [&](const Pause&) { return of_operation("Pause"); },
           [&](const Connect&) { return of_operation("Connect"); },
           [&](const auto&) {
@@ -247,7 +272,7 @@ void tell(api::SandboxStatus& status, const Observation& seen, const Story& stor
       : is_of_executor      ? story.reason
                             : reason::kPreparing);
   set(status, seen, condition::kPaused, story.state == "Paused",
-      story.state == "Paused" ? reason::kPaused : reason::kRunning);
+      story.state == "Paused" ? story.reason : reason::kRunning);
   const bool full = story.reason == reason::kProviderQuotaExceeded;
   set(status, seen, condition::kCapacityAvailable, !full,
       full ? reason::kProviderQuotaExceeded : reason::kReady, full ? story.message : "");
@@ -284,10 +309,12 @@ bool apply(api::SandboxStatus& status, const Observation& seen, const Action& ac
             status.run = step.run;
             status.start_time = step.start_time;
             status.paused_by = api::PausedBy::kNobody;
+            status.wake_seen.clear();
             return true;
           },
           [&](const RecordPausedBy& step) {
             status.paused_by = step.by;
+            status.wake_seen = step.wake_seen;
             return true;
           },
           [&](const RecordEnding& step) {
@@ -373,7 +400,13 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
             if (seen.wanted.status.paused_by == api::PausedBy::kNobody)
               return Event(api::Event{"Warning", "PausedUnderUs", name,
                                       step.id + " was paused by another hand; resuming it"});
-            return Event(normal("Resuming", step.id));
+            const bool idled = seen.wanted.status.paused_by == api::PausedBy::kIdle;
+            return Event(normal(idled ? "Waking" : "Resuming", step.id));
+          },
+          [&](const RecordPausedBy& step) {
+            if (step.by != api::PausedBy::kIdle) return Event();
+            return Event(normal(std::string(reason::kIdle),
+                                "nothing was active in it for " + idle_seconds(seen.wanted)));
           },
           [&](const Pause& step) { return again ? Event() : Event(normal("Pausing", step.id)); },
           [&](const Kill& step) {
@@ -422,6 +455,7 @@ api::SandboxStatus bound_status(const Observation& seen, const Bind& step) {
   status.run = 0;
   status.start_time.reset();
   status.paused_by = api::PausedBy::kNobody;
+  status.wake_seen.clear();
   tell(status, seen, story_of(seen, step));
   return status;
 }

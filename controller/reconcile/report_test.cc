@@ -61,6 +61,16 @@ Observation paused_by_user() {
   seen.wanted.status.paused_by = api::PausedBy::kUser;
   return seen;
 }
+Observation ready_to_idle() {
+  Observation seen = ready();
+  seen.wanted.spec.lifecycle.idle = 60s;
+  return seen;
+}
+Observation idle() {
+  Observation seen = ready_to_idle();
+  seen.wanted.status.paused_by = api::PausedBy::kIdle;
+  return seen;
+}
 Observation killed_before(Observation seen) {
   seen.memory.killed["sb-1"] = kNow;
   return seen;
@@ -134,6 +144,34 @@ const Case kCases[] = {
      normal("Ready", "RecordRun", "run 1")},
     {"who_pauses", ready(), RecordPausedBy{api::PausedBy::kUser}, "Pausing", "False", "Pausing",
      Writes::kStatus},
+    {"idle", ready_to_idle(), RecordPausedBy{api::PausedBy::kIdle, "w"}, "Pausing", "False",
+     "Pausing", Writes::kStatus,
+     normal("Idle", "RecordPausedBy", "nothing was active in it for 60 s")},
+    {"idle_no_longer", idle(), RecordPausedBy{}, "Running", "True", "Ready", Writes::kStatus},
+    {"paused_for_idleness", idle(), Keep{}, "Paused", "False", "Idle", Writes::kStatus, {}, kNever},
+    {"woken", idle(), Connect{"sb-1"}, "Resuming", "False", "Resuming", Writes::kNo,
+     normal("Waking", "Connect", "sb-1")},
+    {"asks_whether_it_idles", ready_to_idle(), AskActivity{"sb-1", 60s}, "Running", "True",
+     "Ready"},
+    {"has_it_stand_still", ready_to_idle(), QuiesceIdle{"sb-1", 60s}, "Running", "True", "Ready"},
+    {"asked_whether_it_idles",
+     busy(ready_to_idle(), "AskActivity"),
+     Wait{"", "AskActivity"},
+     "Running",
+     "True",
+     "Ready",
+     Writes::kNo,
+     {},
+     2'000ms},
+    {"stands_still_for_a_moment",
+     busy(ready_to_idle(), "QuiesceIdle"),
+     Wait{"", "QuiesceIdle"},
+     "Running",
+     "True",
+     "Ready",
+     Writes::kNo,
+     {},
+     2'000ms},
     {"paused_by_nobody_any_more", ready(), RecordPausedBy{}, "Running", "True", "Ready",
      Writes::kStatus},
     {"an_ending", ready(), RecordEnding{api::EndedBy::kShutdownTime}, "Terminating", "False",

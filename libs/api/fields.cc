@@ -51,6 +51,14 @@ std::int64_t Fields::integer(const char* key, std::int64_t otherwise) {
   return otherwise;
 }
 
+bool Fields::yes(const char* key, bool otherwise) {
+  const Json* value = find(key);
+  if (!value) return otherwise;
+  if (value->is_boolean()) return value->get<bool>();
+  refuse(key, "must be true or false");
+  return otherwise;
+}
+
 std::optional<base::Seconds> Fields::seconds(const char* key) {
   if (!has(key)) return std::nullopt;
   return base::Seconds(integer(key, 0));

@@ -20,6 +20,7 @@ class Fields {
   std::string text(const char* key, std::string otherwise = {});
   std::optional<std::string> optional_text(const char* key);
   std::int64_t integer(const char* key, std::int64_t otherwise);
+  bool yes(const char* key, bool otherwise);
   std::optional<base::Seconds> seconds(const char* key);
   std::optional<base::WallTime> time(const char* key);
   std::map<std::string, std::string> texts_by_name(const char* key);

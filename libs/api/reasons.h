@@ -23,9 +23,11 @@ inline constexpr std::string_view kCredentialsValid =
 
 namespace reason {
 // The sandbox does what its spec asks.
-inline constexpr std::string_view kReady = "Ready";            // It can be used.
-inline constexpr std::string_view kRunning = "Running";        // It runs.
-inline constexpr std::string_view kPaused = "Paused";          // It is paused, as asked.
+inline constexpr std::string_view kReady = "Ready";      // It can be used.
+inline constexpr std::string_view kRunning = "Running";  // It runs.
+inline constexpr std::string_view kPaused = "Paused";    // It is paused, as asked.
+inline constexpr std::string_view kIdle =
+    "Idle";  // It idled, and is paused until somebody wants something of it.
 inline constexpr std::string_view kTerminated = "Terminated";  // It was ended for good.
 inline constexpr std::string_view kBound = "Bound";            // The id is on record.
 inline constexpr std::string_view kPrepared = "Prepared";      // The executor answers.
@@ -84,6 +86,8 @@ inline constexpr std::string_view kShutdownTimeReached =
     "ShutdownTimeReached";  // lifecycle.shutdownTime has come.
 inline constexpr std::string_view kMaxLifetimeReached =
     "MaxLifetimeReached";  // lifecycle.maxLifetimeSeconds are over.
+inline constexpr std::string_view kIdleTimeReached =
+    "IdleTimeReached";  // It idled for lifecycle.idleSeconds, and idleAction is Terminate.
 
 // Credentials of a provider.
 inline constexpr std::string_view kCredentialsAccepted =

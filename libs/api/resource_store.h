@@ -85,6 +85,11 @@ class ResourceStore {
   // Asks for deletion, as a user would (for ttlSecondsAfterTerminated).
   virtual base::Result<base::Done> delete_sandbox(const Key& key, const std::string& uid) = 0;
 
+  // Asks for a Sandbox that idles (kWakeAnnotation), on behalf of somebody who may attach to it.
+  // Told as a change, whoever wrote it.
+  virtual base::Result<base::Done> request_wake(const Key& key, const Expected& expected,
+                                                const std::string& value) = 0;
+
   virtual void record_event(const Sandbox& regarding, const Event& event) = 0;
 
   // Release records: ids that must outlive their Sandbox untouched by the sweep. Bounded;

@@ -67,6 +67,9 @@ Json to_json(const SandboxSpec::Lifecycle& lifecycle) {
   if (lifecycle.shutdown_time) json["shutdownTime"] = base::to_rfc3339(*lifecycle.shutdown_time);
   if (lifecycle.ttl_after_terminated)
     json["ttlSecondsAfterTerminated"] = lifecycle.ttl_after_terminated->count();
+  if (lifecycle.idle) json["idleSeconds"] = lifecycle.idle->count();
+  json["idleAction"] = to_word(lifecycle.idle_action);
+  json["wakeOnAttach"] = lifecycle.wake_on_attach;
   return json;
 }
 
@@ -93,6 +96,9 @@ SandboxSpec spec_from(Fields fields) {
   spec.lifecycle.max_lifetime = lifecycle.seconds("maxLifetimeSeconds");
   spec.lifecycle.shutdown_time = lifecycle.time("shutdownTime");
   spec.lifecycle.ttl_after_terminated = lifecycle.seconds("ttlSecondsAfterTerminated");
+  spec.lifecycle.idle = lifecycle.seconds("idleSeconds");
+  spec.lifecycle.idle_action = lifecycle.word("idleAction", spec.lifecycle.idle_action);
+  spec.lifecycle.wake_on_attach = lifecycle.yes("wakeOnAttach", spec.lifecycle.wake_on_attach);
   for (Fields& item : fields.items("env")) {
     EnvVar variable{item.text("name"), item.optional_text("value")};
     if (item.has("valueFrom")) {
@@ -115,6 +121,7 @@ SandboxStatus status_from(Fields fields) {
   status.incarnation = fields.integer("incarnation", 0);
   status.run = fields.integer("run", 0);
   status.paused_by = fields.word("pausedBy", PausedBy::kNobody);
+  status.wake_seen = fields.text("wakeSeen");
   status.ended_by = fields.word("endedBy", EndedBy::kNobody);
   Fields endpoint = fields.inside("endpoint");
   status.endpoint_url = endpoint.text("url");
@@ -160,6 +167,7 @@ Json to_json(const SandboxStatus& status) {
   put_number("incarnation", status.incarnation);
   put_number("run", status.run);
   put_text("pausedBy", to_word(status.paused_by));
+  put_text("wakeSeen", status.wake_seen);
   put_text("endedBy", to_word(status.ended_by));
   if (!status.endpoint_url.empty()) json["endpoint"]["url"] = status.endpoint_url;
   if (!status.endpoint_routing.empty()) json["endpoint"]["routing"] = status.endpoint_routing;

@@ -49,6 +49,7 @@ struct Condition {
 enum class DesiredState { kRunning, kPaused, kTerminated };
 enum class DeletionPolicy { kKill, kPause, kLeave };
 enum class OnTimeout { kPause, kKill };
+enum class IdleAction { kPause, kTerminate };
 
 struct EnvVar {
   std::string name;
@@ -75,6 +76,9 @@ struct SandboxSpec {
     std::optional<base::Seconds> max_lifetime = {};  // Counted from creation.
     std::optional<base::WallTime> shutdown_time = {};
     std::optional<base::Seconds> ttl_after_terminated = {};
+    std::optional<base::Seconds> idle = {};  // So long nothing is active, then:
+    IdleAction idle_action = IdleAction::kPause;
+    bool wake_on_attach = false;
     bool operator==(const Lifecycle&) const = default;
   } lifecycle = {};
   std::vector<EnvVar> env = {};
@@ -83,8 +87,8 @@ struct SandboxSpec {
 };
 
 // Why a Sandbox was ended for good, written before the kill; "" while it was not.
-enum class EndedBy { kNobody, kUser, kShutdownTime, kMaxLifetime };
-enum class PausedBy { kNobody, kUser };
+enum class EndedBy { kNobody, kUser, kShutdownTime, kMaxLifetime, kIdle };
+enum class PausedBy { kNobody, kUser, kIdle };
 
 struct SandboxStatus {
   std::int64_t observed_generation = 0;
@@ -95,6 +99,7 @@ struct SandboxStatus {
   std::int64_t incarnation = 0;  // Grows whenever the processes of before are gone.
   std::int64_t run = 0;          // Counts starts and resumes.
   PausedBy paused_by = PausedBy::kNobody;
+  std::string wake_seen = {};  // With kIdle: request_to_wake() as it was when it was found idle.
   EndedBy ended_by = EndedBy::kNobody;
   std::string endpoint_url = {}, endpoint_routing = {};
   std::string envd_version = {};
@@ -110,6 +115,7 @@ struct SandboxStatus {
   bool operator==(const SandboxStatus&) const = default;
 };
 inline constexpr std::size_t kNoticesMax = 10;
+inline constexpr std::size_t kWakeSeenBytesMax = 256;
 
 struct Sandbox {
   Metadata metadata;
@@ -143,6 +149,7 @@ base::Result<Sandbox> sandbox_from_json(const base::Json& json);
 std::string_view to_word(DesiredState state);
 std::string_view to_word(DeletionPolicy policy);
 std::string_view to_word(OnTimeout action);
+std::string_view to_word(IdleAction action);
 std::string_view to_word(EndedBy reason);
 std::string_view to_word(PausedBy reason);
 

@@ -35,17 +35,24 @@ const std::vector<Word<OnTimeout>>& words_of(OnTimeout) {
   return kWords;
 }
 
+const std::vector<Word<IdleAction>>& words_of(IdleAction) {
+  static const std::vector<Word<IdleAction>> kWords = {{IdleAction::kPause, "Pause"},
+                                                       {IdleAction::kTerminate, "Terminate"}};
+  return kWords;
+}
+
 const std::vector<Word<EndedBy>>& words_of(EndedBy) {
   static const std::vector<Word<EndedBy>> kWords = {{EndedBy::kNobody, ""},
                                                     {EndedBy::kUser, "User"},
                                                     {EndedBy::kShutdownTime, "ShutdownTime"},
-                                                    {EndedBy::kMaxLifetime, "MaxLifetime"}};
+                                                    {EndedBy::kMaxLifetime, "MaxLifetime"},
+                                                    {EndedBy::kIdle, "Idle"}};
   return kWords;
 }
 
 const std::vector<Word<PausedBy>>& words_of(PausedBy) {
-  static const std::vector<Word<PausedBy>> kWords = {{PausedBy::kNobody, ""},
-                                                     {PausedBy::kUser, "User"}};
+  static const std::vector<Word<PausedBy>> kWords = {
+      {PausedBy::kNobody, ""}, {PausedBy::kUser, "User"}, {PausedBy::kIdle, "Idle"}};
   return kWords;
 }
 
@@ -59,6 +66,7 @@ const std::vector<Word<Routing>>& words_of(Routing) {
 std::string_view to_word(DesiredState state) { return word_for(state); }
 std::string_view to_word(DeletionPolicy policy) { return word_for(policy); }
 std::string_view to_word(OnTimeout action) { return word_for(action); }
+std::string_view to_word(IdleAction action) { return word_for(action); }
 std::string_view to_word(EndedBy reason) { return word_for(reason); }
 std::string_view to_word(PausedBy reason) { return word_for(reason); }
 std::string_view to_word(Routing routing) { return word_for(routing); }

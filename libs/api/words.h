@@ -20,6 +20,7 @@ struct Word {
 const std::vector<Word<DesiredState>>& words_of(DesiredState);
 const std::vector<Word<DeletionPolicy>>& words_of(DeletionPolicy);
 const std::vector<Word<OnTimeout>>& words_of(OnTimeout);
+const std::vector<Word<IdleAction>>& words_of(IdleAction);
 const std::vector<Word<EndedBy>>& words_of(EndedBy);
 const std::vector<Word<PausedBy>>& words_of(PausedBy);
 const std::vector<Word<Routing>>& words_of(Routing);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/api/annotations.h"
 #include "libs/base/crypto.h"
 #include "libs/base/folder.h"
 #include "libs/base/json.h"
@@ -87,7 +88,8 @@ struct FileStore::State {
       const std::function<bool(const Sandbox&)>& wanted) const;
   // One Sandbox changed by `edit`, which says why when it must not be.
   Result<Sandbox> edit(const Key& key, Durability durability,
-                       const std::function<Result<Done>(Sandbox&)>& edit);
+                       const std::function<Result<Done>(Sandbox&)>& edit,
+                       Objects::News news = Objects::News::kKnown);
 };
 
 Result<Done> FileStore::State::open() {
@@ -151,7 +153,8 @@ void FileStore::State::changed(const Id& id) {
 }
 
 Result<Sandbox> FileStore::State::edit(const Key& key, Durability durability,
-                                       const std::function<Result<Done>(Sandbox&)>& edit) {
+                                       const std::function<Result<Done>(Sandbox&)>& edit,
+                                       Objects::News news) {
   const Id id{Kind::kSandbox, key};
   TRY(const auto record, objects.change(
                              id,
@@ -166,7 +169,7 @@ Result<Sandbox> FileStore::State::edit(const Key& key, Durability durability,
                                next.sandbox = std::make_shared<const Sandbox>(std::move(changed));
                                return std::optional(std::move(next));
                              },
-                             durability, Objects::News::kKnown));
+                             durability, news));
   return *record.sandbox;
 }
 
@@ -347,6 +350,19 @@ Result<Done> FileStore::delete_sandbox(const Key& key, const std::string& uid) {
     next.passed_over = true;
     return std::optional(std::move(next));
   }));
+  return Done{};
+}
+
+Result<Done> FileStore::request_wake(const Key& key, const Expected& expected,
+                                     const std::string& value) {
+  CHECK_OK(state_->edit(
+      key, Durability::kSoon,
+      [&](Sandbox& sandbox) -> Result<Done> {
+        CHECK_OK(check(sandbox.metadata, expected));
+        sandbox.metadata.annotations[std::string(api::kWakeAnnotation)] = value;
+        return Done{};
+      },
+      Objects::News::kTold));
   return Done{};
 }
 

@@ -79,6 +79,8 @@ class FileStore final : public api::ResourceStore {
   base::Result<base::Done> hold_provider(const std::string& name, const std::string& uid,
                                          bool held) override;
   base::Result<base::Done> delete_sandbox(const api::Key& key, const std::string& uid) override;
+  base::Result<base::Done> request_wake(const api::Key& key, const api::Expected& expected,
+                                        const std::string& value) override;
   void record_event(const api::Sandbox& regarding, const api::Event& event) override;
   base::Result<base::Done> add_release(const Release& release) override;
   base::Result<std::vector<Release>> releases(const std::string& provider) override;

@@ -372,6 +372,18 @@ TEST_F(Store, AnswersRequestsThatFindNothing) {
   EXPECT_NE(uid(), "");
 }
 
+TEST_F(Store, TakesAWishToWake) {
+  open();
+  write("a.yaml", sandbox_yaml("a"));
+  scan();
+  std::vector<Key> changed;
+  store_->on_sandbox_change([&](const Key& key) { changed.push_back(key); });
+  EXPECT_TRUE(ask({Request::Kind::kWake, kA}).done);
+  EXPECT_THAT(changed, ElementsAre(kA));
+  EXPECT_TRUE(
+      store_->find_sandbox(kA)->metadata.annotations.contains("sandfleet.dev/wake-requested-at"));
+}
+
 TEST_F(Store, LooksAgainWhenAsked) {
   open();
   write("a.yaml", sandbox_yaml("a"));
@@ -394,7 +406,7 @@ TEST_F(Store, RefusesRequestsThatItCannotRead) {
   scan();
   EXPECT_EQ((*request_result(options_.state, "1"))->message, "not JSON");
   EXPECT_EQ((*request_result(options_.state, "2"))->message,
-            "the kind \"Explode\" is none of Delete, Reconcile, Recreate, ReleaseBrake");
+            "the kind \"Explode\" is none of Delete, Reconcile, Wake, Recreate, ReleaseBrake");
   EXPECT_EQ((*request_result(options_.state, "3"))->message,
             "the policy \"Burn\" is none of Kill, Pause, Leave");
   EXPECT_EQ(request_result(options_.state, "4").error().code, ErrorCode::kNotFound);

@@ -79,7 +79,11 @@ constexpr const char* kHowToRetry =
     "What is `Stalled` is tried again when the resource, its provider or a credential changes, "
     "and\n"
     "at once for each `sandfleet reconcile NAME`, which sets the annotation\n"
-    "`sandfleet.dev/reconcile-requested-at` to the time.\n\n";
+    "`sandfleet.dev/reconcile-requested-at` to the time.\n\n"
+    "What is paused with reason `Idle` is woken by `sandfleet resume NAME`, which sets the "
+    "annotation\n"
+    "`sandfleet.dev/wake-requested-at`; with `lifecycle.wakeOnAttach` also by whoever "
+    "attaches.\n\n";
 
 }  // namespace
 

@@ -19,6 +19,7 @@ namespace {
 constexpr std::pair<Request::Kind, const char*> kKinds[] = {
     {Request::Kind::kDelete, "Delete"},
     {Request::Kind::kReconcile, "Reconcile"},
+    {Request::Kind::kWake, "Wake"},
     {Request::Kind::kRecreate, "Recreate"},
     {Request::Kind::kReleaseBrake, "ReleaseBrake"},
 };
@@ -51,7 +52,7 @@ Result<Request> request_from_json(const Json& json) {
   }
   if (!known)
     return base::error(ErrorCode::kInvalid, "the kind \"", written,
-                       "\" is none of Delete, Reconcile, Recreate, ReleaseBrake");
+                       "\" is none of Delete, Reconcile, Wake, Recreate, ReleaseBrake");
   request.key = {base::text_at(json, "namespace").value_or(""),
                  base::text_at(json, "name").value_or("")};
   if (request.key.name.empty() && request.kind != Request::Kind::kReleaseBrake)

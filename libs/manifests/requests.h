@@ -13,6 +13,7 @@ struct Request {
   enum class Kind {
     kDelete,        // Of `key`; its manifest, if it stays, is passed over until it changes.
     kReconcile,     // Looks at `key` again now.
+    kWake,          // Resumes `key`, if it is paused because it idled.
     kRecreate,      // Of `key`: forgets that it was deleted while its manifest stayed.
     kReleaseBrake,  // Lets the removals go on that the brake holds back.
   };

@@ -64,6 +64,15 @@ bool same_on_timeout(const Json& self, const Json* old) {
   return self["onTimeout"] == (*old)["onTimeout"];
 }
 
+bool is_for_idleness(const Json& self, const Json*) {
+  return self.contains("idleSeconds") || base::text_at(self, "idleAction") != "Terminate";
+}
+
+bool has_what_it_wakes(const Json& self, const Json*) {
+  if (!base::bool_at(self, "wakeOnAttach").value_or(false)) return true;
+  return self.contains("idleSeconds") && base::text_at(self, "idleAction") != "Terminate";
+}
+
 bool one_value(const Json& self, const Json*) {
   return self.contains("value") != self.contains("valueFrom");
 }
@@ -104,6 +113,11 @@ constexpr Rule kRules[] = {
      "lower it, or raise timeoutSeconds", false, heartbeat_fits},
     {Kind::kSandbox, "/spec/keepAlive", "keepAlive.onTimeout cannot be changed", "/onTimeout",
      kRemake, true, same_on_timeout},
+    {Kind::kSandbox, "/spec/lifecycle", "idleAction Terminate needs idleSeconds", "/idleAction",
+     "say by idleSeconds when, or remove it", false, is_for_idleness},
+    {Kind::kSandbox, "/spec/lifecycle", "wakeOnAttach needs idleSeconds and idleAction Pause",
+     "/wakeOnAttach", "say by idleSeconds when it is paused, or remove it", false,
+     has_what_it_wakes},
     {Kind::kSandbox, "/spec/env/*", "give exactly one of value and valueFrom", "",
      "keep one of the two", false, one_value},
     {Kind::kSandbox, "/spec/providerMetadata", "keys that begin with \"sandfleet.\" are reserved",

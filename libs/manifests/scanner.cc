@@ -260,7 +260,9 @@ Result<RequestResult> Scanner::serve(const std::string& id, const Request& reque
     case Request::Kind::kDelete:
       return serve_delete(id, request);
     case Request::Kind::kReconcile:
-      return serve_reconcile(request);
+      return serve_by_mark(request, api::kReconcileAnnotation, "it is looked at now");
+    case Request::Kind::kWake:
+      return serve_by_mark(request, api::kWakeAnnotation, "it is woken if it idles");
     case Request::Kind::kRecreate:
       return serve_recreate(request);
     case Request::Kind::kReleaseBrake:
@@ -311,7 +313,8 @@ Result<RequestResult> Scanner::serve_delete(const std::string& id, const Request
                : done("deletion asked for");
 }
 
-Result<RequestResult> Scanner::serve_reconcile(const Request& request) {
+Result<RequestResult> Scanner::serve_by_mark(const Request& request, std::string_view annotation,
+                                             std::string_view what_comes) {
   const auto target = find_target(request);
   if (!target) return refused("there is no such object");
   bool found = false;
@@ -321,10 +324,10 @@ Result<RequestResult> Scanner::serve_reconcile(const Request& request) {
             (request.uid.empty() || current->metadata()->uid == request.uid);
     if (!found) return kStays;
     return std::optional(with_metadata(*current, [&](api::Metadata& metadata) {
-      metadata.annotations[std::string(api::kReconcileAnnotation)] = now;
+      metadata.annotations[std::string(annotation)] = now;
     }));
   }));
-  return found ? done("it is looked at now") : refused("there is no such object");
+  return found ? done(std::string(what_comes)) : refused("there is no such object");
 }
 
 Result<RequestResult> Scanner::serve_recreate(const Request& request) {

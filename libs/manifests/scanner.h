@@ -51,7 +51,9 @@ class Scanner {
   base::Result<RequestResult> serve(const std::string& id, const Request& request, const Look& look,
                                     bool& released);
   base::Result<RequestResult> serve_delete(const std::string& id, const Request& request);
-  base::Result<RequestResult> serve_reconcile(const Request& request);
+  // By the annotation that asks the controller for it.
+  base::Result<RequestResult> serve_by_mark(const Request& request, std::string_view annotation,
+                                            std::string_view what_comes);
   base::Result<RequestResult> serve_recreate(const Request& request);
   base::Result<RequestResult> release_brake(const std::string& id, const Request& request,
                                             const Look& look, bool& released);

@@ -78,5 +78,41 @@ def test_a_harness_goes_on_after_a_pause_that_the_watch_told_of():
         here.wait_gone()
 
 
+def test_whoever_attaches_by_any_replica_wakes_what_idles():
+    """Also at one that does not act: what it writes, the one that acts is told of."""
+    with cluster_world() as here, door(here, "one") as first, door(here, "two") as second:
+        here.wait_for("one that acts", lambda: first.acts() or second.acts())
+        answers = second if first.acts() else first
+        account = harness_that_may_attach(here)
+        here.sandbox("box", lifecycle={"idleSeconds": 1, "wakeOnAttach": True})
+        here.wait_ready("box")
+
+        def wait_idle():
+            here.wait_for("it to idle", lambda: here.condition("box", "Paused").get("reason") == "Idle")
+            status = here.status("box")
+            assert (status["pausedBy"], status["state"]) == ("Idle", "Paused"), status
+            assert here.look("box")["spec"]["desiredState"] == "Running"
+        token = account.token()
+        with agentd_in(here, port_of(here, answers)) as agentd:
+            with Harness(agentd.socket, BOX, token) as harness:
+                harness.call("fs.mkdir", {"path": "kept", "parents": True}, mutating=True)
+                for again in range(2):  # By a session that is open.
+                    wait_idle()
+                    made = harness.ask("fs.mkdir", {"path": f"kept/{again}"}, mutating=True)
+                    harness.wait(lambda made=made: made in harness.replies)
+                    assert harness.replies[made]["ok"]["created"], harness.replies
+                harness.end()
+            wait_idle()
+            before = here.status("box")["run"]
+            with Harness(agentd.socket, BOX, token) as harness:  # By one that is new.
+                assert harness.call("fs.stat", {"path": "kept/1"})["info"]["type"] == "directory"
+                assert here.status("box")["run"] > before and here.status("box")["incarnation"] == 1, here.status("box")
+                harness.end()
+        reasons = set(here.events("box"))
+        assert {"Idle", "Waking"} <= reasons and "PausedUnderUs" not in reasons, reasons
+        here.remove("box")
+        here.wait_gone()
+
+
 if __name__ == "__main__":
     world.run_test_named_by(sys.argv[1:], globals())

@@ -60,6 +60,9 @@ class OneSandbox : public ResourceStore {
     return no();
   }
   base::Result<base::Done> delete_sandbox(const Key&, const std::string&) override { return no(); }
+  base::Result<base::Done> request_wake(const Key&, const Expected&, const std::string&) override {
+    return no();
+  }
   void record_event(const Sandbox&, const Event&) override {}
   base::Result<base::Done> add_release(const Release&) override { return no(); }
   base::Result<std::vector<Release>> releases(const std::string&) override { return no(); }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "libs/api/annotations.h"
 #include "libs/api/resource_store.h"
 #include "libs/base/testing/eventually.h"
 
@@ -302,6 +303,25 @@ TEST_P(StoreContract, TellsNobodyOfItsOwnWrites) {
   EXPECT_EQ(tellings_of(key()), 1);
   ASSERT_TRUE(store().delete_sandbox(key(), before->metadata.uid));
   EXPECT_TRUE(becomes([&] { return tellings_of(key()) > 1; })) << "that is not for who asked";
+}
+
+TEST_P(StoreContract, TellsOfARequestToWakeWhoeverWroteIt) {
+  const auto before = begun(attempt_);
+  const auto tellings = [&] { return std::ranges::count(world_->told(), key()); };
+  ASSERT_TRUE(becomes([&] { return tellings() > 0; }));
+  const auto told = tellings();
+  const auto asked = store().request_wake(key(), exactly(*before), "now");
+  ASSERT_TRUE(asked) << asked.error().message;
+  EXPECT_TRUE(becomes([&] { return tellings() > told; }));
+  const auto after = store().find_sandbox(key());
+  EXPECT_EQ(request_to_wake(after->metadata), "now");
+  EXPECT_EQ(attempt_of(after->metadata), attempt_) << "all else stays";
+  EXPECT_EQ(code_of(store().request_wake(key(), exactly(*before), "later")),
+            base::ErrorCode::kConflict)
+      << "somebody was faster";
+  EXPECT_EQ(code_of(store().request_wake(key(), {"another"}, "later")), base::ErrorCode::kConflict);
+  EXPECT_EQ(code_of(store().request_wake(key("nobody"), {"another"}, "later")),
+            base::ErrorCode::kNotFound);
 }
 
 TEST_P(StoreContract, FindsByUidAndByProvider) {

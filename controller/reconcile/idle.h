@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+
+#include "controller/reconcile/decide.h"
+
+// Whether a sandbox that runs idles, and what comes of that (docs/design/idle.md). Pure.
+//
+//   AskActivity -> QuiesceIdle, which is refused where something is active -> on record -> Pause or
+//   Kill
+namespace controller {
+
+inline constexpr base::Milliseconds kIdleLookMin{1'000};  // From one look to the next.
+// From a quiesce for idleness to its record. It lapses later (wire::Quiesce), so that nothing can
+// begin in between.
+inline constexpr base::Milliseconds kIdleRecordWithin{60'000};
+
+// What goes on record of one that stands still because it idled.
+std::optional<Action> record_idle(const Observation& seen);
+// The next step towards that, if one is due in a sandbox where nothing else is.
+std::optional<Action> look_whether_idle(const Observation& seen, const std::string& id);
+// When that is due again; Moment::max(): never.
+base::Moment next_look_whether_idle(const Observation& seen);
+
+// What an answer to AskActivity makes of the view; `put_off`: when to ask again where there was
+// none.
+IdleView heard(const base::Result<wire::Activity>& answer, base::Seconds idle, base::Moment now,
+               base::Moment put_off);
+
+}  // namespace controller

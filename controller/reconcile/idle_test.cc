@@ -1,0 +1,166 @@
+#include "controller/reconcile/idle.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "controller/reconcile/testing/scenes.h"
+#include "libs/api/annotations.h"
+
+namespace controller {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace scene;  // NOLINT: the words of the tables below.
+using api::DesiredState;
+using api::PausedBy;
+
+struct Case {
+  const char* name;
+  Observation seen;
+  Action want;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+// Ready, to be paused when it idles for a minute; nobody has looked whether it does.
+Observation may_idle() {
+  Observation seen = ready();
+  seen.wanted.spec.lifecycle.idle = 60s;
+  return seen;
+}
+template <typename Change>
+Observation with(Observation seen, Change change) {
+  change(seen);
+  return looked(seen);
+}
+Observation idle_for(base::Milliseconds time, base::Moment ask_at = kNow + 1s) {
+  return with(may_idle(),
+              [&](auto& seen) { seen.memory.idle = {.ask_at = ask_at, .idle_for = time}; });
+}
+Observation terminating(Observation seen) {
+  seen.wanted.spec.lifecycle.idle_action = api::IdleAction::kTerminate;
+  return seen;
+}
+Observation asked_for(Observation seen, const char* value) {
+  seen.wanted.metadata.annotations[std::string(api::kWakeAnnotation)] = value;
+  return seen;
+}
+// It stands still since then, because it idled.
+Observation stands_still(base::Moment record_by = kNow + 30s) {
+  return with(may_idle(), [&](auto& seen) {
+    seen.memory.idle = {.record_by = record_by, .wake_seen = "before"};
+    seen.memory.executor.health.quiesced = true;
+  });
+}
+// The same, on record.
+Observation on_record() {
+  return with(may_idle(), [](auto& seen) { seen.wanted.status.paused_by = PausedBy::kIdle; });
+}
+Observation paused(Observation seen) {
+  return listed(std::move(seen), {sandbox("sb-1", e2b::State::kPaused)});
+}
+Observation wanted_paused(Observation seen) {
+  return wanting(std::move(seen), DesiredState::kPaused);
+}
+
+const wire::Identity kRun1{"uid-1", 1, 1, 1};
+
+const Case kCases[] = {
+    // While it runs.
+    {"who_may_idle_is_asked", may_idle(), AskActivity{"sb-1", 60s}},
+    {"who_may_not_is_left_alone",
+     with(may_idle(), [](auto& seen) { seen.wanted.spec.lifecycle.idle.reset(); }),
+     Keep{.ask_at = base::Moment::max()}},
+    {"not_again_before_it_is_due", idle_for(20s), Keep{.ask_at = kNow + 1s}},
+    {"its_health_may_be_due_before",
+     with(idle_for(20s, kNow + 40s), [](auto& seen) { seen.memory.executor.ask_at = kNow + 5s; }),
+     Keep{.ask_at = kNow + 5s}},
+    {"and_then_again", idle_for(20s, kNow), AskActivity{"sb-1", 60s}},
+    {"long_enough", idle_for(60s), QuiesceIdle{"sb-1", 60s}},
+    {"with_what_was_asked_for_until_then", asked_for(idle_for(60s), "then"),
+     QuiesceIdle{"sb-1", 60s, "then"}},
+    {"not_if_it_is_to_be_paused_anyway", wanted_paused(idle_for(60s)),
+     RecordPausedBy{PausedBy::kUser}},
+    {"health_comes_first",
+     with(idle_for(60s), [](auto& seen) { seen.memory.executor.ask_at = kNow; }),
+     AskExecutor{"sb-1", kWall}},
+
+    // It stands still, and the record of that comes next.
+    {"recorded_before_it_is_paused", stands_still(), RecordPausedBy{PausedBy::kIdle, "before"}},
+    {"recorded_before_it_is_killed", terminating(stands_still()),
+     RecordEnding{api::EndedBy::kIdle}},
+    {"too_late_it_may_have_begun_again", stands_still(kNow), Resumed{"sb-1", kRun1}},
+    {"it_may_idle_after_all",
+     with(stands_still(), [](auto& seen) { seen.wanted.spec.lifecycle.idle.reset(); }),
+     Resumed{"sb-1", kRun1}},
+    {"of_a_process_before_nothing_is_known",
+     with(stands_still(), [](auto& seen) { seen.memory.idle = {}; }), Resumed{"sb-1", kRun1}},
+
+    // On record.
+    {"then_it_is_paused", on_record(), Pause{"sb-1", 60s}},
+    {"something_was_active", with(on_record(), [](auto& seen) { seen.memory.idle.busy = true; }),
+     RecordPausedBy{}},
+    {"asked_for_in_the_last_moment", asked_for(on_record(), "now"), RecordPausedBy{}},
+    {"asked_for_and_standing_still",
+     with(asked_for(stands_still(), "now"),
+          [](auto& seen) { seen.wanted.status.paused_by = PausedBy::kIdle; }),
+     Resumed{"sb-1", kRun1}},
+    {"a_refused_pause_thaws", with(on_record(), [](auto& seen) { seen.memory.quiesced = true; }),
+     Resumed{"sb-1", kRun1}},
+
+    // While it is paused.
+    {"it_stays_so", paused(on_record()), Keep{}},
+    {"also_with_the_wish_of_before",
+     with(asked_for(paused(on_record()), "then"),
+          [](auto& seen) { seen.wanted.status.wake_seen = "then"; }),
+     Keep{}},
+    {"a_wish_wakes_it", asked_for(paused(on_record()), "now"), Connect{"sb-1"}},
+    {"so_does_the_end_of_the_policy",
+     with(paused(on_record()), [](auto& seen) { seen.wanted.spec.lifecycle.idle.reset(); }),
+     Connect{"sb-1"}},
+    {"a_longer_time_does_not",
+     with(paused(on_record()), [](auto& seen) { seen.wanted.spec.lifecycle.idle = 3600s; }),
+     Keep{}},
+    {"its_owner_wants_it_paused", wanted_paused(paused(on_record())),
+     RecordPausedBy{PausedBy::kUser}},
+    {"paused_by_its_owner_no_wish_wakes_it",
+     with(asked_for(wanted_paused(paused(on_record())), "now"),
+          [](auto& seen) { seen.wanted.status.paused_by = PausedBy::kUser; }),
+     Keep{}},
+    {"it_ends_all_the_same",
+     with(paused(on_record()), [](auto& seen) { seen.wanted.spec.lifecycle.max_lifetime = 60s; }),
+     RecordEnding{api::EndedBy::kMaxLifetime}},
+};
+
+class Idle : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Of, Idle, testing::ValuesIn(kCases),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_P(Idle, IsDecidedByWhatIsKnown) {
+  const Action action = decide(GetParam().seen);
+  EXPECT_EQ(name_of(action), name_of(GetParam().want));
+  EXPECT_TRUE(action == GetParam().want);
+}
+
+struct Answer {
+  const char* name;
+  base::Result<wire::Activity> answer;
+  IdleView want;
+};
+void PrintTo(const Answer& one, std::ostream* out) { *out << one.name; }
+const Answer kAnswers[] = {
+    {"just_active", wire::Activity{0}, {.ask_at = kNow + 60s}},
+    {"idle_for_some_time", wire::Activity{45'000}, {.ask_at = kNow + 15s, .idle_for = 45s}},
+    {"almost", wire::Activity{59'999}, {.ask_at = kNow + kIdleLookMin, .idle_for = 59'999ms}},
+    {"longer_than_that", wire::Activity{90'000}, {.ask_at = kNow + kIdleLookMin, .idle_for = 90s}},
+    {"silent", base::Error{base::ErrorCode::kUnavailable, "no answer"}, {.ask_at = kNow + 7s}},
+};
+class IdleAnswer : public testing::TestWithParam<Answer> {};
+INSTANTIATE_TEST_SUITE_P(Of, IdleAnswer, testing::ValuesIn(kAnswers),
+                         [](const auto& each) { return each.param.name; });
+TEST_P(IdleAnswer, SaysWhenToAskAgain) {
+  EXPECT_EQ(heard(GetParam().answer, 60s, kNow, kNow + 7s), GetParam().want);
+}
+
+}  // namespace
+}  // namespace controller

@@ -1,0 +1,171 @@
+"""What idles is paused, what works is not, and whoever wants something wakes it: a controller, agentd, the command line, and
+executors in real sandboxes. Run one test: idle.py NAME; without a name: their names."""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import subprocess
+import sys
+
+from whole import delete_all, mutations, whole_world, world
+from harness import Agentd, Closed, Harness
+from world import provider_manifest, sandbox_manifest, series_in, sum_of, wait_until
+
+IDLE = "  lifecycle: {{idleSeconds: 1, wakeOnAttach: {wakes}}}\n"
+CONNECTS = "/connect"
+
+
+class Place:
+    """A sandbox that may idle, its controller, agentd, and the command line."""
+
+    def __init__(self, provider, controller, agentd):
+        self.provider, self.controller, self.agentd = provider, controller, agentd
+        self.env = {**os.environ, "SANDFLEET_STATE": str(controller.state), "SANDFLEET_SOCKET": str(agentd.socket),
+                    "SANDFLEET_SANDBOX": "default/box"}
+        self.box = controller.sandboxes()["box"]["status"]["sandboxID"]
+
+    def status(self):
+        return self.controller.sandboxes()["box"]["status"]
+
+    def begin(self, *words):
+        return subprocess.Popen([world.programs_folder() / "sandfleet", *words], env=self.env, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words, code=0):
+        with self.begin(*words) as process:
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == code, f"{words}: {process.returncode} {out}{err}\n{self.controller.story()}"
+        return out if code == 0 else err
+
+    def counted(self, metric):
+        return sum_of(series_in(self.controller.ask("/metrics")[1]), metric)
+
+    def idles(self):
+        return self.controller.condition("box", "Paused").get("reason") == "Idle"
+
+    def wait_idle(self):
+        wait_until(lambda: f"it to idle\n{self.controller.story()}", self.idles)
+        status = self.status()
+        assert (status["pausedBy"], status["state"], self.controller.condition("box")["reason"]) == ("Idle", "Paused", "Idle"), status
+        assert self.controller.sandboxes()["box"]["spec"]["desiredState"] == "Running"
+
+    def wait_ready(self):
+        self.controller.wait_ready("box")
+
+    def looks(self):
+        return sum(each == "GET /v1/activity" for each in self.provider.asked_inside(self.box))
+
+    def connects(self):
+        return sum(each.endswith(CONNECTS) for each in mutations(self.provider))
+
+
+@contextlib.contextmanager
+def place(wakes=True):
+    with whole_world() as (provider, controller), controller, world.temporary_folder("idle") as folder:
+        controller.declare("provider", provider_manifest(provider))
+        controller.declare("box", sandbox_manifest("box") + IDLE.format(wakes=str(wakes).lower()))
+        controller.wait_ready("box")
+        with Agentd(folder, controller) as agentd:
+            yield Place(provider, controller, agentd)
+        delete_all(provider, controller, ["box"])
+
+
+def test_what_idles_is_paused_and_woken_by_whoever_attaches():
+    with place() as here:
+        here.run("exec", "--", "sh", "-c", "echo kept >$HOME/file")
+        handle = here.run("exec", "--detach", "--", "sleep", "1000").strip()
+        here.wait_idle()
+        asked = len(here.provider.asked_inside(here.box))
+        connects = here.connects()
+        assert here.counted("sandfleet_idle_pauses_total") == 1 + here.counted("sandfleet_wakes_total")
+        here.controller.program.kill()
+        here.controller.start()  # And looks at everything anew, but not inside.
+        wait_until("a list", lambda: here.counted("sandfleet_provider_requests_total") > 0)
+        here.controller.cli("reconcile", "box")
+        assert here.idles() and len(here.provider.asked_inside(here.box)) == asked, here.provider.asked_inside(here.box)[asked:]
+
+        with concurrent.futures.ThreadPoolExecutor(4) as people:
+            told = list(people.map(lambda _: here.run("exec", "--", "cat", "file"), range(4)))
+        assert told == ["kept\n"] * 4, told
+        assert json.loads(here.run("ps", "-o", "json"))["processes"][0]["handle"] == handle, "its memory was kept"
+        woken = here.counted("sandfleet_wakes_total")
+        assert 1 <= woken <= 1 + here.counted("sandfleet_idle_pauses_total"), "several wake it once"
+        assert here.connects() - connects == woken, mutations(here.provider)
+        events = here.run("events", "box")
+        assert " Idle " in events and " Waking " in events, events
+
+
+def test_what_works_is_not_paused():
+    with place() as here:
+        handle = here.run("exec", "--detach", "--", "sh", "-c", "while :; do :; done").strip()
+        looked = here.looks()
+        wait_until("several looks", lambda: here.looks() >= looked + 4)
+        assert here.controller.is_ready("box") and here.counted("sandfleet_idle_pauses_total") == 0, here.controller.story()
+        here.run("kill", handle)
+        # Who only waits does not keep it up, and hears the end of it all the same.
+        with here.begin("exec", "--", "sleep", "1000") as waiting:
+            here.wait_idle()
+            found = json.loads(here.run("ps", "-o", "json"))["processes"]
+            here.run("kill", next(each["handle"] for each in found if each["argv"] == ["sleep", "1000"]))
+            waiting.communicate(timeout=60)
+            assert waiting.returncode == 128 + 15, waiting.returncode
+
+
+def test_who_may_not_wake_it_is_told_how():
+    with place(wakes=False) as here:
+        here.wait_idle()
+        told = here.run("exec", "--", "true", code=125)
+        assert "paused because it idled" in told and "`sandfleet resume default/box`" in told, told
+        assert here.idles()
+        here.run("resume", "box", "--wait")
+        here.wait_idle()
+        here.controller.declare("box", sandbox_manifest("box"))  # It may idle for ever.
+        here.wait_ready()
+        here.run("exec", "--", "true")
+
+
+def test_a_request_of_an_open_session_wakes_it():
+    with place() as here, Harness(here.agentd.socket) as harness:
+        harness.call("fs.mkdir", {"path": "before"}, mutating=True)
+        session = harness.session
+        for number in range(2):
+            here.wait_idle()
+            made = harness.ask("fs.mkdir", {"path": f"after-{number}"}, mutating=True)
+            harness.wait(lambda made=made: made in harness.replies)
+            assert harness.replies[made]["ok"]["created"] and harness.session == session, harness.replies
+        assert harness.call("fs.stat", {"path": "before"})["info"]["type"] == "directory"
+        here.wait_idle()
+        here.controller.declare("box", sandbox_manifest("box") + IDLE.format(wakes="false"))
+        wait_until(here.controller.story, lambda: "wakeOnAttach" in here.controller.condition("box").get("message", ""))
+        harness.ask("fs.stat", {"path": "before"})
+        try:
+            harness.wait(lambda: False)
+        except Closed as closed:
+            assert closed.reason == "quiesce" and "sandfleet resume default/box" in closed.message, closed
+
+
+def test_a_controller_that_dies_on_the_way_comes_out_the_same():
+    with place() as here:
+        here.run("exec", "--", "sh", "-c", "echo kept >$HOME/file")
+
+        def die():
+            here.controller.program.kill()
+            here.controller.start()
+        steps = [("the record", lambda: here.status().get("pausedBy") == "Idle"),
+                 ("the pause", lambda: here.provider.sandboxes()[here.box]["state"] == "paused")]
+        for what, there in steps:
+            wait_until(lambda what=what: f"{what}\n{here.controller.story()}", there, every_s=0.002)
+            die()
+            here.wait_idle()
+            with here.begin("exec", "--", "cat", "file") as waking:
+                wait_until(here.controller.story, lambda: "sandfleet.dev/wake-requested-at" in
+                           here.controller.sandboxes()["box"]["metadata"].get("annotations", {}), every_s=0.002)
+                die()
+                assert waking.communicate(timeout=60)[0] == "kept\n", here.controller.story()
+        assert here.status()["incarnation"] == 1, here.status()
+
+
+if __name__ == "__main__":
+    world.need_root()
+    world.run_test_named_by(sys.argv[1:], globals())
