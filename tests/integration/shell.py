@@ -180,6 +180,7 @@ def detach(person, *command):
 def read_what_is_kept(person):
     lines = [f"line-{number + 1}" for number in range(60000)]
     handle = detach(person, "sh", "-c", LOUD)
+    wait_until("its end", lambda: all(each["state"]["settled"] for each in person.listed()))
     code, out, err = person.run("attach", handle)
     assert code == 3, (code, err)
     kept, all_bytes = out.decode(), sum(map(len, lines)) + len(lines)
