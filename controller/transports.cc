@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/log.h"
 #include "libs/e2b/client.h"
@@ -68,8 +67,7 @@ base::Result<ExecutorFile> read_executor(const std::string& path) {
     return ExecutorFile{};
   }
   if (!content) return content.error();
-  std::string digest = base::to_hex(base::sha256(*content));
-  return ExecutorFile{*std::move(content), std::move(digest)};
+  return as_executor(*std::move(content));
 }
 
 }  // namespace controller

@@ -188,6 +188,15 @@ class Preparation {
     if (const auto well = sandbox_.health(stop_); !well) return well.error();
     const auto file = sandbox_.stat(kExecutorPath, kRoot, stop_);
     if (file && !*file) return Start{.story = error.message};
+    return with_machines(error);
+  }
+
+  // What is there and does not start may be for another processor, which its error rarely says.
+  base::Error with_machines(base::Error error) {
+    const auto machine = script(kMachine, {}, kRoot);
+    if (machine && !file_.machine.empty() && *machine != file_.machine)
+      error.message += "; this sandbox's processor is " + net::tame(*machine) +
+                       ", and the executor at hand is for " + file_.machine;
     return error;
   }
 
@@ -203,7 +212,7 @@ class Preparation {
         path.substr(0, path.rfind('/')) + "/.executor-" + base::random_hex(8);
     const auto placed = [&]() -> base::Result<base::Done> {
       CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
-      CHECK_OK(script(kPutInPlace, {staged, path, file_.sha256_hex}, kRoot));
+      CHECK_OK(script(kPutInPlace, {staged, path, file_.sha256_hex, file_.machine}, kRoot));
       return base::Done{};
     }();
     // What fails here is swept by the next that is put in place.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "controller/prepare/executor_door.h"
+#include "controller/prepare/executor_file.h"
 #include "libs/base/clock.h"
 #include "libs/envd/sandbox.h"
 #include "libs/wire/admin.h"
@@ -15,13 +16,6 @@ namespace controller {
 inline constexpr char kExecutorPath[] = "/opt/sandfleet/bin/sandfleet-executor";
 inline constexpr char kRuntimeFolder[] = "/var/lib/sandfleet";
 inline constexpr char kLogFile[] = "/var/lib/sandfleet/executor.log";
-
-// The executor that is sent where the template does not have it. Without one, that of the template
-// is taken as it is.
-struct ExecutorFile {
-  std::string content;
-  std::string sha256_hex;
-};
 
 struct PrepareOptions {
   const base::Clock& clock;

@@ -76,6 +76,7 @@ class Inside final : public envd::Sandbox {
       return envd::Finished{.output = log + "\n"};
     }
     EXPECT_EQ(command.user, "root");
+    if (text == kMachine) return envd::Finished{.output = machine + "\n"};
     if (text == kEndAll) is_running = false;
     if (text == kLayOut) return lay_out(command);
     if (text == kDiscard) files.erase(command.argv.at(4));
@@ -99,6 +100,7 @@ class Inside final : public envd::Sandbox {
       if (fails_where_nothing_is) return base::error(ErrorCode::kUnavailable, "no such file");
       return ended(127, "not found");
     }
+    if (cannot_run) return base::error(ErrorCode::kUnavailable, "exec format error");
     if (does_not_know_us) return ended(2, "--log-file: unknown");
     if (is_running) return ended(wire::kExitTaken, "another is at work");
     return be_heard(silence, listener);
@@ -122,7 +124,8 @@ class Inside final : public envd::Sandbox {
   static base::Error gone() { return {ErrorCode::kUnavailable, "connection lost"}; }
 
   std::map<std::string, std::string> files;
-  std::string log;
+  std::string log, machine = "aarch64";
+  bool cannot_run = false;  // What is there is for another processor.
   bool is_running = false, refuses = false;
   bool runtime_is_link = false, no_sha256sum = false, does_not_know_us = false;
   bool turns_away = false;              // By envd.
@@ -252,7 +255,7 @@ class Prepare : public testing::Test {
   void bake() { inside_.files[kExecutorPath] = content_; }
 
   const std::string content_ = "the executor";
-  const ExecutorFile file_{content_, base::to_hex(base::sha256(content_))};
+  const ExecutorFile file_ = as_executor(content_);
   base::FakeClock clock_;
   std::vector<base::Milliseconds> pauses_;
   std::vector<std::string> steps_;
@@ -334,6 +337,19 @@ TEST_F(Prepare, SaysThatNoneIsAtHandWhereTheTemplateHasNone) {
   ASSERT_FALSE(health);
   EXPECT_EQ(health.error().code, ErrorCode::kInvalid);
   EXPECT_THAT(health.error().message, HasSubstr("--executor"));
+}
+
+TEST_F(Prepare, SaysForWhichProcessorsTheSandboxAndTheExecutorAre) {
+  bake();
+  inside_.cannot_run = true;
+  ExecutorFile file = file_;
+  file.machine = "x86_64";
+  const auto health = prepare_with(file);
+  ASSERT_FALSE(health);
+  EXPECT_THAT(health.error().message,
+              HasSubstr("processor is aarch64, and the executor at hand is for x86_64"));
+  inside_.machine = "x86_64";
+  EXPECT_THAT(prepare_with(file).error().message, Not(HasSubstr("processor")));
 }
 
 TEST_F(Prepare, LeavesAnExecutorThatAnswersAlone) {

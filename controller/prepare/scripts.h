@@ -99,12 +99,20 @@ echo $verdict
 //   $1  where it was sent to
 //   $2  its path
 //   $3  its digest
+//   $4  the processor it is for, as uname(1) names it; empty: not known
 inline constexpr char kPutInPlace[] = R"sh(set -eu
 digest=$(sha256sum "$1" 2>/dev/null) || digest=
 if [ -n "$digest" ] && [ "${digest%% *}" != "$3" ]; then
   rm -f "$1"
   echo "what arrived is not what was sent" >&2
   exit 71
+fi
+machine=$(uname -m 2>/dev/null) || machine=
+if [ -n "$machine" ] && [ "${4:-$machine}" != "$machine" ]; then
+  rm -f "$1"
+  echo "this sandbox's processor is $machine, and the executor that was sent is for $4;" \
+    "give one for it with --executor" >&2
+  exit 72
 fi
 chmod 0711 "$1"
 rm -f "$2.sha256"
@@ -115,6 +123,10 @@ rm -f "${2%/*}"/.executor-* || :
 
 // Removes an executor that was sent and not put in place. $1: where it was sent to.
 inline constexpr char kDiscard[] = R"sh(rm -f "$1"
+)sh";
+
+// Which processor this is, where the image can tell.
+inline constexpr char kMachine[] = R"sh(uname -m
 )sh";
 
 // Ends every executor of ours but envd. $1: its path.

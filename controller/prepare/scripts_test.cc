@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,7 +154,7 @@ class Scripts : public testing::Test {
 };
 
 TEST_F(Scripts, AreWhatAShellTakes) {
-  for (const char* script : {kLayOut, kPutInPlace, kDiscard, kEndAll, kLastWords})
+  for (const char* script : {kLayOut, kPutInPlace, kDiscard, kMachine, kEndAll, kLastWords})
     EXPECT_EQ(run("sh -n -c \"$1\"", {script}).code, 0) << script;
 }
 
@@ -332,6 +333,26 @@ TEST_F(Scripts, PutNothingInPlaceThatWasNotSent) {
   EXPECT_EQ(run(kPutInPlace, {staged, file_, wanted_}).code, 71);
   EXPECT_EQ(digest_of(file_), wanted_) << "what was there is there";
   EXPECT_FALSE(fs::exists(staged));
+}
+
+TEST_F(Scripts, PutNothingInPlaceForAnotherProcessor) {
+  utsname here{};
+  ASSERT_EQ(::uname(&here), 0);
+  const std::string staged = folder_ / ".staged";
+  copy_shell(staged);
+  make_another(file_);
+  const std::string before = digest_of(file_);
+  const Ended refused = run(kPutInPlace, {staged, file_, wanted_, "vax"});
+  EXPECT_EQ(refused.code, 72);
+  EXPECT_THAT(refused.errors, HasSubstr(std::string("processor is ") + here.machine));
+  EXPECT_THAT(refused.errors, HasSubstr("is for vax"));
+  EXPECT_EQ(digest_of(file_), before) << "what was there may be of use";
+  EXPECT_FALSE(fs::exists(staged));
+  copy_shell(staged);
+  EXPECT_EQ(run(kPutInPlace, {staged, file_, wanted_, here.machine}).code, 0);
+  copy_shell(staged);
+  EXPECT_EQ(run(kPutInPlace, {staged, file_, wanted_, "vax"}, only({"chmod", "mv", "rm"})).code, 0)
+      << "the image cannot tell";
 }
 
 TEST_F(Scripts, PutInPlaceWithoutANoteWhereTheImageCannotTell) {

@@ -1,6 +1,7 @@
 """What the whole product does with the executors inside of sandboxes: how it brings them to life, and what it makes of those
 that refuse, lie or end. Run one test: inside.py NAME; without a name: their names."""
 
+import os
 import shutil
 import sys
 
@@ -8,6 +9,7 @@ from whole import created, delete_all, whole_world, world
 from world import provider_manifest, run_inside, sandbox_manifest, wait_until
 
 ENVD_PORT = 49983
+X86_64, ARM64 = 62, 183
 KEYS = "POST /process.Process/SendInput"
 CALLS = ["GET /v1/health", KEYS, "POST /process.Process/Start", "POST /process.Process/Start", "POST /v1/resumed"]
 
@@ -86,6 +88,23 @@ mkdir -m 700 /tmp/stranger
 echo '{"uid": "another", "epoch": 1, "attachKey": "KEY", "adminKey": "KEY"}' |
   exec /opt/sandfleet/bin/sandfleet-executor run --port 24984 --runtime-dir /tmp/stranger
 """.replace("KEY", "ab" * 32)
+
+
+def test_an_executor_for_another_processor_is_refused_in_those_words():
+    with whole_world() as (provider, controller), world.temporary_folder("processor") as folder:
+        program = bytearray((world.programs_folder() / "sandfleet-executor").read_bytes())
+        program[18] = ARM64 if program[18] != ARM64 else X86_64  # elf(5): e_machine.
+        (folder / "executor").write_bytes(program)
+        controller.arguments = ["--executor", folder / "executor"]
+        with controller:
+            controller.declare("provider", provider_manifest(provider))
+            controller.declare("one", sandbox_manifest("one", template="base"))
+            wait_until(controller.story, lambda: "; give one for it with --executor" in controller.condition("one").get("message", ""))
+            message = controller.condition("one")["message"]
+            assert f"this sandbox's processor is {os.uname().machine}, and the executor that was sent is for" in message, message
+            (box,) = provider.sandboxes()
+            assert run_inside(provider, box, "ls /opt/sandfleet/bin/sandfleet-executor")[0] != 0, "it was put in place"
+            delete_all(provider, controller, ["one"])
 
 
 def test_an_executor_that_refuses_its_controller_is_replaced():
