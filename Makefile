@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
 export CTEST_PARALLEL_LEVEL ?= 2
 
-.PHONY: demo test soak check build bench bench-agentd bench-cluster format clean coverage tidy help
+.PHONY: demo test test-release soak check build scale bench bench-agentd bench-cluster format clean coverage tidy help
 
 demo: ## Show everything on this machine: provider, controller, sandboxes, a build and a terminal in one, crashes, clean-up (KEEP=1 leaves it running)
 	@scripts/bootstrap demo
@@ -20,6 +20,10 @@ soak: ## Break the chain to a sandbox in every way for MINUTES (10), and carry g
 	@scripts/build release
 	@SANDFLEET_BIN=$(CURDIR)/build/release/bin SANDFLEET_CHAOS_EVERYWHERE=1 python3 -B tests/chaos/cuts.py a_cut_at_any_frame_costs_nothing
 	@SANDFLEET_BIN=$(CURDIR)/build/release/bin SANDFLEET_SOAK_MINUTES=$${MINUTES:-10} python3 -B tests/chaos/soak.py
+
+test-release: ## Run the suites of several programs against those that ship (SUITES='integration|clients': their names' beginnings)
+	@scripts/bootstrap test
+	@scripts/test-release
 
 check: ## Format, lint and drift of what you changed (ALL=1: of everything)
 	@scripts/bootstrap
@@ -44,6 +48,11 @@ bench-cluster: ## Measure controllers in a cluster with 1,000 sandboxes (N=10000
 	@scripts/kubernetes wait >/dev/null
 	@scripts/build release
 	@bench/cluster --sandboxes $${N:-1000}
+
+scale: ## Let 1,000 harnesses work through one agentd, and more than it takes come (docs/benchmarks.md)
+	@scripts/bootstrap test
+	@scripts/build release
+	@bench/harnesses
 
 format: ## Let clang-format lay out the code
 	@scripts/bootstrap
