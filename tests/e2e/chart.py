@@ -20,7 +20,6 @@ agentd:
   resources: {requests: {cpu: 10m, memory: 64Mi}, limits: {memory: 1Gi}}
   extraEnv: [{name: ASAN_OPTIONS, value: "detect_leaks=0:quarantine_size_mb=16"}]
 """
-HARNESS = "sandfleet.test/harness:1"
 ON_KUBERNETES = re.compile(r"^## On Kubernetes$(.*?)^## ", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -64,5 +63,15 @@ def typed_in_readme():
     return BLOCK.findall(ON_KUBERNETES.search((world.REPO / "README.md").read_text()).group(1))
 
 
-def image_named_in_readme():
-    return re.search(r"^scripts/image controller --name (\S+)$", typed_in_readme()[0], re.MULTILINE).group(1)
+def image_named_in_readme(made="controller"):
+    return re.search(rf"^scripts/image {made} (?:\S+ )?--name (\S+)", "\n".join(typed_in_readme()), re.MULTILINE).group(1)
+
+
+def harness_image():
+    return image_named_in_readme("file")
+
+
+def of_the_programs_under_test(pod):
+    """A harness's pod, which has sanitizers then; one of them wants to trace."""
+    env = '      env:\n        - {name: ASAN_OPTIONS, value: "detect_leaks=0"}\n'
+    return pod.replace("      env:\n", env)

@@ -37,7 +37,7 @@ def test_image():
         ours, harness = folder / "controller.tar", folder / "harness.tar"
         run(world.REPO / "scripts/image", "controller", "--bin", world.programs_folder(), "--name", chart.image_named_in_readme(),
             "--output", ours)
-        run(world.REPO / "scripts/image", "file", world.programs_folder() / "sandfleet", "--name", chart.HARNESS, "--output", harness)
+        run(world.REPO / "scripts/image", "file", world.programs_folder() / "sandfleet", "--name", chart.harness_image(), "--output", harness)
         run(world.REPO / "scripts/cluster", "load", "--dir", os.environ["CLUSTER"], ours, harness)
 
 
@@ -71,11 +71,10 @@ def harness(name, *command, account=None, group=65532):
     """Its pod, of the example, made; its account is of its name unless given."""
     pod = yaml_of_the_example()[-1].replace("[sandfleet, exec, default/hello, --, uname, -a]",
                                             json.dumps(["sandfleet", "exec", "default/hello", "--", *command]))
-    # The program under test has sanitizers; one of them wants to trace.
-    pod = pod.replace("      env:\n", '      env:\n        - {name: ASAN_OPTIONS, value: "detect_leaks=0"}\n')
+    pod = chart.of_the_programs_under_test(pod)
     pod = pod.replace("name: harness\nspec:\n  serviceAccountName: harness\n", f"name: {name}\nspec:\n  serviceAccountName: {account or name}\n")
     pod = pod.replace("supplementalGroups: [65532]", f"supplementalGroups: [{group}]")
-    kubectl("apply", "-f", "-", given=pod.replace("registry.example.com/your/harness", chart.HARNESS))
+    kubectl("apply", "-f", "-", given=pod.replace("registry.example.com/your/harness", chart.harness_image()))
 
 
 def yaml_of_the_example():

@@ -65,8 +65,13 @@ def processes_in_group(group):
     return found
 
 
+MADE_OTHERWISE = re.compile(r"^scripts/.*\n", re.MULTILINE)
+HARNESS = "examples/kubernetes/harness.yaml"
+
+
 def adapted(block, folder):
     """With the programs under test, which want more memory than a release, and a folder of the test's own."""
+    block = MADE_OTHERWISE.sub("", block).replace(HARNESS, f"{folder}/harness.yaml")
     block = block.replace("build/release/bin/", f"{world.programs_folder()}/").replace("build/fleet", f"{folder}/fleet")
     return CHART.sub(rf"\g<0> -f {folder}/values.yaml", block)
 
@@ -79,16 +84,18 @@ def live(folder):
 def test_typed():
     with world.temporary_folder("readme") as folder:
         (folder / "values.yaml").write_text(chart.LARGER)
+        (folder / "harness.yaml").write_text(chart.of_the_programs_under_test((world.REPO / HARNESS).read_text()))
         made_otherwise, *typed = chart.typed_in_readme()
         assert [line.split(" ")[0] for line in made_otherwise.splitlines()] == [
             "scripts/bootstrap", "scripts/cluster", "scripts/image", "scripts/cluster", "scripts/cluster"], made_otherwise
-        install, provider, use, upgrade, end = (adapted(block, folder) for block in typed)
+        install, provider, use, work, upgrade, end = (adapted(block, folder) for block in typed)
         with Shell(folder) as shell:
             assert "Phase:          Succeeded" in shell.type(install)
             shell.type(provider)
             said = shell.type(use)
             assert re.search(r"hello +True +Running", said) and "Desired state:    Running" in said, said
             assert "sandbox/hello look requested in namespace default" in said, said
+            assert re.search(r"^Linux ", shell.type(work), re.MULTILINE)
             boxes = live(folder)
             assert set(boxes) == {"hello", "configured", "short-lived"}, boxes
             assert "Rollback to 2" in shell.type(upgrade)
