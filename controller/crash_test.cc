@@ -1107,6 +1107,7 @@ TEST(CrashTest, ARequestInTheLastMomentIsNotFrozen) {  // S7
   EXPECT_TRUE(world.ready());
   EXPECT_EQ(world.cloud().count(e2b::Operation::kPause), 0u);
   EXPECT_EQ(world.life().sandbox()->status.paused_by, api::PausedBy::kNobody);
+  EXPECT_FALSE(world.drift().counts.contains("idle pauses")) << "nor said to be";
   world.insides().use_after_each_look(false);
   world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
 }
@@ -1157,6 +1158,16 @@ TEST(CrashTest, WhatIdlesMayEndForGood) {
   expect_nothing_left(world);
   world.pass(5min);
   EXPECT_EQ(world.cloud().total_created(), 1u);
+}
+
+TEST(CrashTest, ARequestInTheLastMomentIsNotEnded) {
+  World world(Weather{});
+  world.declare("Running", "{idleSeconds: 20, idleAction: Terminate}");
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.insides().use_after_each_look(true);
+  world.pass(2min);
+  EXPECT_TRUE(world.ready());
+  EXPECT_EQ(world.life().sandbox()->status.ended_by, api::EndedBy::kNobody);
 }
 
 TEST(CrashTest, APauseWithoutEffectIsHeldBack) {
