@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { Connection } from '../src/link/connection.js';
 import { Mirror } from '../src/subprocess/mirror.js';
+import { readablePipe, writablePipe } from '../src/subprocess/pipes.js';
 
 const push = (mirror: Mirror, text: string | Buffer): void => mirror.push(mirror.total, Buffer.from(text as string));
 
@@ -78,4 +80,36 @@ test('a mirror of nothing tells how much there was', () => {
   const mirror = new Mirror(0);
   push(mirror, 'abc');
   assert.deepEqual(mirror.readFrom(0), { text: '', nextOffset: 3, lossy: true });
+});
+
+test('a stream that breaks off with nobody to hear of it ends no harness, and whoever reads on hears of it', async () => {
+  let arrived = (): void => {};
+  let unwanted = (): void => {};
+  const lost = { offset: 0, bytes: new Uint8Array(), end: true, error: { code: 'LOST', message: 'its session was lost' } };
+  const connection = {
+    take: () => lost,
+    stop: () => {},
+    end: () => {},
+    room: () => 0,
+    append: () => {},
+    use: (_stream: number, user: { arrived?: () => void; unwanted?: () => void }) => {
+      arrived = user.arrived ?? arrived;
+      unwanted = user.unwanted ?? unwanted;
+    },
+  } as unknown as Connection;
+
+  const unheard = readablePipe(connection, 1).on('data', () => {}); // Nobody listens for errors.
+  arrived();
+  await new Promise((resolve) => unheard.on('close', resolve)); // An error that was nobody's would have ended this process.
+  assert.match(String(unheard.errored), /its session was lost/);
+
+  const read = readablePipe(connection, 2);
+  await assert.rejects(async () => {
+    for await (const _ of read);
+  }, /its session was lost/);
+
+  const written = writablePipe(connection, 3);
+  const wrote = new Promise((resolve) => written.write('more', resolve));
+  unwanted();
+  assert.match(String(await wrote), /EPIPE/);
 });

@@ -4,7 +4,8 @@ import { RemoteFailure } from '../session/failure.js';
 import type { Mirror } from './mirror.js';
 
 // The ends of a process's streams on this side, as Node has them. A reader that is behind holds the
-// process back, and a writer waits for the process to read.
+// process back, and a writer waits for the process to read. An error of either is for whoever
+// listens or reads on; where nobody does, it must not end the harness, as Node would have it.
 
 /** What comes of `stream`, byte for byte. Given up by whoever destroys it. */
 export function readablePipe(connection: Connection, stream: number): Readable {
@@ -29,7 +30,7 @@ export function readablePipe(connection: Connection, stream: number): Readable {
     }
   };
   connection.use(stream, { arrived: pull });
-  return readable;
+  return readable.on('error', () => {});
 }
 
 /** What goes to `stream`. */
@@ -68,7 +69,7 @@ export function writablePipe(connection: Connection, stream: number): Writable {
       else writable.destroy();
     },
   });
-  return writable;
+  return writable.on('error', () => {});
 }
 
 /** What comes of `stream` into a mirror, told after each step. `failed`: it broke off. */

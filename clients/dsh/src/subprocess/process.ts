@@ -117,9 +117,7 @@ export class SandboxProcess implements SubprocessHandle {
     const stream = this.streams[name];
     if (mode === 'pipe') return readablePipe(connection, stream);
     if (mode === 'inherit') {
-      readablePipe(connection, stream)
-        .on('error', () => {})
-        .pipe(process[name], { end: false });
+      readablePipe(connection, stream).pipe(process[name], { end: false });
       return undefined;
     }
     const mirror = (this.mirrors[name] = new Mirror(mode.maxBytes));

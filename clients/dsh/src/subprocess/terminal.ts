@@ -30,7 +30,6 @@ export class SandboxTerminal implements SubprocessTerminalHandle {
     private readonly input: Writable,
     private readonly typed: number, // The stream behind it.
   ) {
-    input.on('error', () => {}); // A write that fails rejects by itself.
     this.done = waits.until(handle, 'exit').then(({ exitCode, signal }) => ({
       exitCode: exitCode ?? null,
       signal: (signal ?? null) as NodeJS.Signals | null,
