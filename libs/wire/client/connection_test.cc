@@ -47,6 +47,20 @@ class ConnectionTest : public testing::Test {
     return out;
   }
 
+  // Its reader takes nothing, and has what is on its way held back.
+  void until_nothing_moves(Connection& connection, Sink& sink) const {
+    std::int64_t before = -1;
+    for (int still = 0; still < 20;) {
+      std::array<pollfd, 1> set = {sink.wants(connection.session())};
+      connection.turn(set, clock_.now() + Milliseconds(10));
+      sink.work(connection.session(), set[0].revents);
+      const auto held =
+          static_cast<std::int64_t>(connection.session().stream_bytes_held()) + sink.bytes();
+      still = held == before ? still + 1 : 0;
+      before = held;
+    }
+  }
+
   base::SystemClock clock_;
   base::TemporaryFolder folder_;
   std::string socket_ = folder_ / "agentd.sock";
@@ -268,21 +282,42 @@ TEST_F(ConnectionTest, WhoReadsSlowlyHoldsTheServerBack) {
   ASSERT_TRUE(connection.open(soon()));
   const auto [shown, showing] = pipe();
   Sink sink(showing.get(), begin(connection, "make", {{"bytes", std::int64_t{1} << 40}}));
-  // Until nothing moves any more.
-  std::int64_t before = -1;
-  for (int still = 0; still < 20;) {
-    std::array<pollfd, 1> set = {sink.wants(connection.session())};
-    connection.turn(set, clock_.now() + Milliseconds(10));
-    sink.work(connection.session(), set[0].revents);
-    const auto held =
-        static_cast<std::int64_t>(connection.session().stream_bytes_held()) + sink.bytes();
-    still = held == before ? still + 1 : 0;
-    before = held;
-  }
+  until_nothing_moves(connection, sink);
   EXPECT_LE(connection.session().stream_bytes_held(), kStreamBytesMax);
   EXPECT_LE(sink.bytes(), 64 << 10) << "what a pipe holds";
   EXPECT_TRUE(connection.ask({.op = "act", .args = {{"key", "e"}}, .mutating = true}, soon()))
       << "nobody else is held back";
+}
+
+TEST_F(ConnectionTest, WhatCameBeforeAStreamBrokeOffIsWrittenBeforeThatIsTold) {
+  Connection connection(settings(), clock_);
+  ASSERT_TRUE(connection.open(soon()));
+  const auto [shown, showing] = pipe(O_NONBLOCK);
+  Sink sink(showing.get(), begin(connection, "make", {{"bytes", std::int64_t{1} << 40}}));
+  until_nothing_moves(connection, sink);
+  connection.session().abandon({.code = FailureCode::kLost, .message = "its session was lost"});
+
+  std::int64_t read = 0;
+  std::string buffer(64 << 10, '\0');
+  const auto read_what_is_there = [&, &from = shown] {
+    for (;;) {
+      const auto count = ::read(from.get(), buffer.data(), buffer.size());
+      if (count <= 0) return;
+      EXPECT_EQ(buffer.substr(0, static_cast<std::size_t>(count)),
+                pattern(read, static_cast<std::size_t>(count)));
+      read += count;
+    }
+  };
+  const auto end = clock_.now() + seconds(20);
+  while (!sink.failure() && clock_.now() < end) {
+    sink.work(connection.session(), POLLOUT);
+    if (!sink.failure()) read_what_is_there();
+  }
+  ASSERT_TRUE(sink.failure());
+  EXPECT_TRUE(sink.done());
+  read_what_is_there();
+  EXPECT_EQ(read, sink.bytes());
+  EXPECT_EQ(connection.session().stream_bytes_held(), 0);
 }
 
 TEST_F(ConnectionTest, WhatATurnHasBroughtIsWrittenBeforeTheNext) {

@@ -64,12 +64,13 @@ void Sink::look(ClientSession& session) {
   while (!done_ && written_ == held_.size()) {
     if (ended_) {
       done_ = true;
+      failure_ = std::move(failure_behind_);
       return;
     }
     auto piece = session.take(stream_);
     if (!piece) return;
     ended_ = piece->end;
-    failure_ = std::move(piece->error);
+    failure_behind_ = std::move(piece->error);
     held_ = change_ ? change_(*std::move(piece)) : std::move(piece->bytes);
     written_ = 0;
   }

@@ -61,7 +61,7 @@ class Sink {
   bool done() const { return done_; }
   std::uint32_t stream() const { return stream_; }
   std::int64_t bytes() const { return bytes_; }
-  // The stream broke off there.
+  // The stream broke off there, and all before it is written.
   const std::optional<Failure>& failure() const { return failure_; }
   // Of writing: errno. What came then was not read.
   std::optional<int> problem() const { return problem_; }
@@ -78,7 +78,7 @@ class Sink {
   std::size_t written_ = 0;
   bool ended_ = false, done_ = false;
   std::int64_t bytes_ = 0;
-  std::optional<Failure> failure_;
+  std::optional<Failure> failure_, failure_behind_;  // The latter behind what is held.
   std::optional<int> problem_;
 };
 
