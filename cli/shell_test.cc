@@ -52,6 +52,13 @@ class Shell : public Inside {
     server_.with([&](wire::SessionHost&) { use(processes_); });
   }
 
+  // The server takes what came last for no frame, and ends the session of that link.
+  void break_session() {
+    server_.with([&](wire::SessionHost& host) {
+      host.refuse(static_cast<wire::LinkId>(server_.links_made()), "a gap");
+    });
+  }
+
   OwnTerminal here_{33, 111};
   const std::string kHandle = std::string(16, 'a');
 };
@@ -124,6 +131,28 @@ TEST_F(Shell, OutlivesItsSession) {
   here_.type("x");
   EXPECT_EQ(code.get(), 9);
   EXPECT_THAT(shown(), testing::StartsWith("before "));
+}
+
+TEST_F(Shell, TellsTheWayBackWhenItsSessionWasBroken) {
+  auto code = begin_shell({"shell", "--", "sh"});
+  here_.type("begun\r");
+  see("begun\r");
+  break_session();
+  EXPECT_EQ(code.get(), kWayLost);
+  EXPECT_THAT(warned_.str(),
+              EndsWith("come back by: sandfleet attach team/box " + handle() + "\n"));
+  EXPECT_THAT(heard(), Not(testing::Contains("terminate")));
+}
+
+TEST_F(Shell, IsAttachedToWhereItMayHaveBegunInASessionThatWasBroken) {
+  with([](ScriptedProcesses& processes) { processes.hold_spawns(true); });
+  auto code = begin({"shell", "--", "sh"});
+  ASSERT_TRUE(base::eventually([&] { return spawned(); }));
+  with([its = handle()](ScriptedProcesses& processes) { processes.add_detached(its, "sh"); });
+  break_session();
+  ASSERT_TRUE(base::eventually([&] { return here_.is_raw() || warned_.str() != ""; }));
+  here_.type("x");
+  EXPECT_EQ(code.get(), 9) << warned_.str() << testing::PrintToString(heard());
 }
 
 TEST_F(Shell, LeavesWhenThereIsNoLinkForTheLease) {

@@ -23,6 +23,8 @@ constexpr std::int64_t kKeptBytes = 1 << 20;
 constexpr base::Seconds kLastWordWithin{5};
 constexpr pollfd kNothing{.fd = -1, .events = 0, .revents = 0};
 
+std::string unknown(const Failure& why) { return "what became of it is not known: " + why.message; }
+
 }  // namespace
 
 Sitting::Sitting(wire::Connection& connection, const Seat& seat, const Ends& ends,
@@ -124,6 +126,7 @@ void Sitting::hear_attached(const base::Json& answer) {
   stream_begin_ = ok->out->from;
   if (!came_back && ok->state.out) seen_before_ = ok->state.out->bytes;
   begun_ = true;
+  if (!wait_) wait_for_its_end();
   if (ok->state.exited) return;  // What it showed last is all there is.
   begin();
   if (ok->out->lossy)
@@ -141,9 +144,12 @@ void Sitting::hear(const wire::Failed& failed) {
     end(exit_code_of(why), why.message);
   } else if (failed.id == attach_) {
     if (why.code == FailureCode::kOutcomeUnknown) return attach(at_);
-    end(at_ > 0 || spawn_ ? kWayLost : kNotBegun, "what became of it is not known: " + why.message);
+    const bool was_there = at_ > 0 || spawn_;
+    if (was_there && why.code != FailureCode::kNotFound) return leave(kWayLost, unknown(why));
+    end(was_there ? kWayLost : kNotBegun, unknown(why));
   } else if (failed.id == wait_) {
-    if (begun_) end(kWayLost, "what became of it is not known: " + why.message);
+    wait_.reset();  // Whoever attaches waits anew.
+    if (begun_) leave(kWayLost, unknown(why));
   } else if (failed.id == resize_) {  // It is about to end.
     resize_.reset();
   } else if (failed.id == look_) {
@@ -162,7 +168,7 @@ void Sitting::hear(const wire::Noticed& noticed) {
 // ---- One turn, and the end -------------------------------------------------------------------
 
 void Sitting::step() {
-  const bool reads = begun_ && !unread_ && local_.raw() && session_.room(typed_) > 0;
+  const bool reads = local_.raw() && !unread_ && session_.room(typed_) > 0;
   std::array<pollfd, 3> set = {
       pollfd{.fd = ends_.signals, .events = POLLIN, .revents = 0},
       reads ? pollfd{.fd = ends_.in, .events = POLLIN, .revents = 0} : kNothing,
@@ -200,7 +206,7 @@ void Sitting::judge_broken_stream(const Failure& failure) {
   if (failure.code == FailureCode::kLost) return attach(at_);
   if (failure.code == FailureCode::kConflict)
     return leave(kWayLost, "somebody else has attached to it");
-  end(kWayLost, "what became of it is not known: " + failure.message);
+  leave(kWayLost, unknown(failure));
 }
 
 void Sitting::end(int code, const std::string& why) {
