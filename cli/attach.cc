@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "cli/asking.h"
 #include "cli/exit_code.h"
 #include "cli/held_signals.h"
 #include "cli/inside.h"
@@ -13,8 +14,6 @@ namespace cli {
 namespace {
 
 using base::ErrorCode;
-
-constexpr base::Seconds kAnswerWithin{60};
 
 // What is typed to come back to it.
 std::string way_back(const wire::Connection& connection, const Options& options,

@@ -12,6 +12,7 @@
 #include <ostream>
 #include <utility>
 
+#include "cli/asking.h"
 #include "cli/transfer.h"
 #include "cli/way.h"
 #include "libs/archives/pack.h"
@@ -27,7 +28,6 @@ namespace fs = std::filesystem;
 using base::ErrorCode;
 using base::Result;
 
-constexpr base::Seconds kAnswerWithin{60};
 constexpr std::size_t kPieceBytes = 64u << 10;
 constexpr std::size_t kToldMax = 10;
 

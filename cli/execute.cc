@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "cli/asking.h"
 #include "cli/cut_news.h"
 #include "cli/exit_code.h"
 #include "cli/held_signals.h"
@@ -63,8 +64,6 @@ class Execution {
   void judge();
   void end(int code, const std::string& why = {});
   void tell(const std::string& what);
-  template <typename Args>
-  std::optional<std::uint32_t> ask(const Args& args, wire::Call how = {});
 
   wire::Connection& connection_;
   wire::ClientSession& session_;
@@ -86,14 +85,6 @@ class Execution {
   std::optional<int> exit_;
 };
 
-template <typename Args>
-std::optional<std::uint32_t> Execution::ask(const Args& args, wire::Call how) {
-  how.op = Args::kOp;
-  how.args = wire::to_json(args);
-  const auto id = session_.ask(std::move(how));
-  return id ? std::optional(*id) : std::nullopt;
-}
-
 void Execution::end(int code, const std::string& why) {
   if (exit_) return;
   exit_ = code;
@@ -105,12 +96,7 @@ void Execution::tell(const std::string& what) {
 }
 
 void Execution::open() {
-  const auto welcome = connection_.open({.wake = ends_.signals});
-  if (welcome) return;
-  const bool signalled = welcome.error().code == wire::FailureCode::kCancelled;
-  const auto number = signalled ? next_signal(ends_.signals) : std::nullopt;
-  if (number) return end(kSignalled + *number);
-  end(kNotBegun, welcome.error().message);
+  if (const auto not_open = open_session(connection_, ends_)) end(not_open->code, not_open->why);
 }
 
 void Execution::spawn() {
@@ -127,7 +113,7 @@ void Execution::spawn() {
     source_.stop();
   }
   handle_ = args.handle;
-  begin_ = ask(args, std::move(how));
+  begin_ = ask(session_, args, std::move(how));
   if (!begin_) return end(kNotBegun, "the command is longer than a request may be");
   wait_for_its_end();
 }
@@ -149,12 +135,12 @@ void Execution::attach() {
   };
   take(joined_->out, out_, args.out);
   take(joined_->err, err_, args.err);
-  begin_ = ask(args, std::move(how));
+  begin_ = ask(session_, args, std::move(how));
   wait_for_its_end();
 }
 
 void Execution::wait_for_its_end() {
-  wait_ = ask(wire::WaitArgs{.handle = handle_, .until = wire::WaitUntil::kSettled});
+  wait_ = ask(session_, wire::WaitArgs{.handle = handle_, .until = wire::WaitUntil::kSettled});
 }
 
 void Execution::step() {
@@ -236,10 +222,13 @@ void Execution::hear_signal(int number) {
 }
 
 void Execution::pass_on(int number) {
-  ask(wire::SignalArgs{.handle = handle_, .signal = base::signal_name(number)}, {.mutating = true});
+  ask(session_, wire::SignalArgs{.handle = handle_, .signal = base::signal_name(number)},
+      {.mutating = true});
 }
 
-void Execution::terminate() { ask(wire::TerminateArgs{.handle = handle_}, {.mutating = true}); }
+void Execution::terminate() {
+  ask(session_, wire::TerminateArgs{.handle = handle_}, {.mutating = true});
+}
 
 // What was joined goes on, and may be joined again.
 void Execution::leave(int code, const std::string& why) {

@@ -58,20 +58,16 @@ struct Output {
   const std::optional<std::string>& file() const { return state.spill_path; }
 };
 
-template <typename Args>
-wire::Call call_of(const Args& args) {
-  return {.op = std::string(Args::kOp), .args = wire::to_json(args), .down = true};
-}
-
 wire::Call question(const std::string& handle, const Output& output, std::int64_t from,
                     std::int64_t bytes, bool waits) {
   if (output.file())
-    return call_of(
-        wire::ReadBytesArgs{.place = {.path = output.file()}, .from = from, .length = bytes});
+    return wire::call_of(
+        wire::ReadBytesArgs{.place = {.path = output.file()}, .from = from, .length = bytes},
+        {.down = true});
   wire::ReadOutputArgs args{
       .handle = handle, .output = output.name, .from = from, .bytes_max = bytes};
   if (waits) args.wait_ms = kWait.count();
-  return call_of(args);
+  return wire::call_of(args, {.down = true});
 }
 
 class Logs {

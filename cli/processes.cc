@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "cli/asking.h"
 #include "cli/exit_code.h"
 #include "cli/way.h"
 #include "libs/base/strings.h"
@@ -13,7 +14,6 @@ using base::Result;
 using wire::Failure;
 
 constexpr std::size_t kCommandBytesMax = 100;  // Of a table's row.
-constexpr base::Seconds kAnswerWithin{60};
 
 // As many pages as it takes: each brings somebody, and an executor has no end of time.
 Result<std::vector<wire::ListedProcess>, Failure> all_processes(wire::Connection& connection,

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <ostream>
 
+#include "cli/asking.h"
 #include "cli/exit_code.h"
 #include "cli/held_signals.h"
 
@@ -42,12 +43,7 @@ Sitting::Sitting(wire::Connection& connection, const Seat& seat, const Ends& end
 // ---- Beginning -------------------------------------------------------------------------------
 
 void Sitting::open() {
-  const auto welcome = connection_.open({.wake = ends_.signals});
-  if (welcome) return;
-  const bool signalled = welcome.error().code == FailureCode::kCancelled;
-  const auto number = signalled ? next_signal(ends_.signals) : std::nullopt;
-  if (number) return end(kSignalled + *number);
-  end(kNotBegun, welcome.error().message);
+  if (const auto not_open = open_session(connection_, ends_)) end(not_open->code, not_open->why);
 }
 
 wire::Sink Sitting::new_sink() {
@@ -67,10 +63,11 @@ void Sitting::spawn(const Command& command) {
   sink_.emplace(new_sink());
   args.in = wire::Pipe{typed_};
   args.out = wire::Collected{.bytes_max = kKeptBytes, .stream = sink_->stream()};
-  spawn_ = ask(args, {.mutating = true,
-                      .to_client = {sink_->stream()},
-                      .to_server = {typed_},
-                      .permission_mode = command.permission_mode});
+  spawn_ = ask(session_, args,
+               {.mutating = true,
+                .to_client = {sink_->stream()},
+                .to_server = {typed_},
+                .permission_mode = command.permission_mode});
   if (!spawn_) return end(kNotBegun, "the command is longer than a request may be");
   wait_for_its_end();
 }
@@ -81,6 +78,7 @@ void Sitting::attach(std::int64_t from) {
   typed_ = session_.new_stream();
   sink_.emplace(new_sink());
   attach_ = ask(
+      session_,
       wire::AttachArgs{
           .handle = seat_.handle, .in = typed_, .out = wire::AttachedOutput{sink_->stream(), from}},
       {.mutating = true, .to_client = {sink_->stream()}, .to_server = {typed_}});
@@ -88,7 +86,7 @@ void Sitting::attach(std::int64_t from) {
 }
 
 void Sitting::wait_for_its_end() {
-  wait_ = ask(wire::WaitArgs{.handle = seat_.handle, .until = wire::WaitUntil::kSettled});
+  wait_ = ask(session_, wire::WaitArgs{.handle = seat_.handle, .until = wire::WaitUntil::kSettled});
 }
 
 void Sitting::begin() {

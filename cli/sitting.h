@@ -66,8 +66,6 @@ class Sitting {
   void let_it_be_read();
   void write_here(const std::string& text) const;
   void tell(const std::string& what) const;
-  template <typename Args>
-  std::optional<std::uint32_t> ask(const Args& args, wire::Call how = {});
 
   wire::Connection& connection_;
   wire::ClientSession& session_;
@@ -94,13 +92,5 @@ class Sitting {
   bool left_ = false;
   std::optional<int> exit_;
 };
-
-template <typename Args>
-std::optional<std::uint32_t> Sitting::ask(const Args& args, wire::Call how) {
-  how.op = Args::kOp;
-  how.args = wire::to_json(args);
-  const auto id = session_.ask(std::move(how));
-  return id ? std::optional(*id) : std::nullopt;
-}
 
 }  // namespace cli

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "cli/asking.h"
 #include "cli/exit_code.h"
 #include "cli/held_signals.h"
 #include "cli/sitting.h"
@@ -82,7 +83,7 @@ void Sitting::repaint() {
 
 void Sitting::send_size() {
   if (!begun_ || resize_ || sizes_.empty() || exit_) return;
-  resize_ = ask(wire::ResizeTerminalArgs{.handle = seat_.handle, .size = sizes_.front()},
+  resize_ = ask(session_, wire::ResizeTerminalArgs{.handle = seat_.handle, .size = sizes_.front()},
                 {.mutating = true});
   sizes_.pop_front();
 }
@@ -93,7 +94,7 @@ void Sitting::look_whether_it_is_there() {
       terminal_.clock.now() < typed_at_ + kSilentFor)
     return;
   typed_at_ = base::Moment::max();
-  look_ = ask(wire::ForegroundArgs{.handle = seat_.handle});
+  look_ = ask(session_, wire::ForegroundArgs{.handle = seat_.handle});
 }
 
 std::string Sitting::show(const wire::Piece& piece) {

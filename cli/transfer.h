@@ -25,9 +25,7 @@ class Transfer {
 
   template <typename Args>
   base::Result<base::Done> begin(const Args& args, wire::Call how) {
-    how.op = Args::kOp;
-    how.args = wire::to_json(args);
-    return begin(std::move(how));
+    return begin(wire::call_of(args, std::move(how)));
   }
   base::Result<base::Done> begin(wire::Call call) {
     TRY(id_, connection_.session().ask(std::move(call)));

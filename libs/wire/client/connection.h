@@ -67,12 +67,10 @@ class Connection {
 
   // A request and its reply, whatever happens on the way. Events of others wait meanwhile.
   base::Result<base::Json, Failure> ask(Call call, Until until = {});
-  // The same of a known operation; `how` has all but op and args.
+  // The same of a known operation, as of call_of.
   template <typename Args>
   base::Result<typename Args::Ok, Failure> ask(const Args& args, Call how = {}, Until until = {}) {
-    how.op = Args::kOp;
-    how.args = to_json(args);
-    TRY(const auto ok, ask(std::move(how), until));
+    TRY(const auto ok, ask(call_of(args, std::move(how)), until));
     auto read = from_json<typename Args::Ok>(ok);
     if (!read) return failure(FailureCode::kInternal, read.error().message);
     return *std::move(read);

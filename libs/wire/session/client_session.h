@@ -41,6 +41,13 @@ struct Call {
   std::optional<Ceiling> permission_mode = std::nullopt;
   std::optional<std::string> workspace_root = std::nullopt;
 };
+// Of a known operation; `how` has all but op and args.
+template <typename Args>
+Call call_of(const Args& args, Call how = {}) {
+  how.op = Args::kOp;
+  how.args = to_json(args);
+  return how;
+}
 
 struct Welcomed {
   Welcome welcome;
