@@ -8,7 +8,7 @@ import subprocess
 
 from measure import REPO
 import world  # Found by measure.
-from harness import Agentd
+from whole import agentd_before_a_box
 from world import Program
 
 CONTENDERS = REPO / "bench/contenders"
@@ -42,19 +42,9 @@ class Contender:
             self.process.wait()
 
 
-def where(piece):
-    found = subprocess.run([REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
-    return found.stdout.strip()
-
-
-def parent_of(pid):
-    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-
-
 def descends(pid, ancestor):
     while pid > 1 and pid != ancestor:
-        pid = parent_of(pid)
+        pid = world.parent_of(pid)
     return pid == ancestor
 
 
@@ -72,7 +62,7 @@ def descendants(ancestor, program, verb):
 def executor_of(provider):
     """The pid of the one that serves, in the only sandbox that has one: the child of its parent."""
     found = descendants(provider.program.pid, b"sandfleet-executor", b"run")
-    serving = [pid for pid in found if parent_of(pid) in found]
+    serving = [pid for pid in found if world.parent_of(pid) in found]
     assert len(serving) == 1, found
     return serving[0]
 
@@ -119,7 +109,7 @@ class Site:
         """{name: Contender}, our own first."""
         program = str(world.programs_folder() / "bench_echo")
         socket, inside = self.folder / "echo.sock", self._echo_inside(program)
-        js = {"E2B_SDK": f"{where('js-2.51')}/node_modules/e2b/dist/index.mjs"}
+        js = {"E2B_SDK": f"{world.where('js-2.51')}/node_modules/e2b/dist/index.mjs"}
         with contextlib.ExitStack() as stack:
             stack.enter_context(Program("bench_echo", "serve-unix", socket, log=self.folder / "echo.log", ready_file=socket))
 
@@ -129,8 +119,8 @@ class Site:
                 "agentd": begin(world.programs_folder() / "bench_carried", self.agentd.socket, "default", "box"),
                 "echo, socket": begin(program, "ask-unix", socket),
                 "echo, router": begin(program, "ask-web", *inside),
-                "E2B JS": begin(where("node"), CONTENDERS / "sdk.mjs", env={**self.provider.sdk_env(), **js}),
-                "E2B Python": begin(f"{where('python')}/bin/python", CONTENDERS / "sdk.py", env=self.provider.sdk_env()),
+                "E2B JS": begin(world.where("node"), CONTENDERS / "sdk.mjs", env={**self.provider.sdk_env(), **js}),
+                "E2B Python": begin(f"{world.where('python')}/bin/python", CONTENDERS / "sdk.py", env=self.provider.sdk_env()),
             }
 
     def _echo_inside(self, program):
@@ -153,12 +143,5 @@ class Site:
 
 @contextlib.contextmanager
 def site():
-    with world.temporary_folder("bench") as folder, world.Provider(folder / "provider") as provider:
-        with world.Controller(folder / "controller") as controller:
-            controller.declare("provider", world.provider_manifest(provider))
-            controller.declare("box", world.sandbox_manifest("box"))
-            controller.wait_ready("box")
-            with Agentd(folder / "agentd", controller) as agentd:
-                yield Site(provider, controller, agentd, folder)
-            controller.cli("delete", "box")
-            world.wait_until("all gone", lambda: not provider.sandboxes(), 60)
+    with agentd_before_a_box() as (provider, controller, agentd), world.temporary_folder("bench") as folder:
+        yield Site(provider, controller, agentd, folder)

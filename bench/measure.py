@@ -9,7 +9,7 @@ import time
 
 REPO = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("SANDFLEET_BIN", str(REPO / "build/release/bin"))
-sys.path[:0] = [str(REPO / "tests/support"), str(REPO / "tests/kubernetes")]
+sys.path[:0] = [str(REPO / f"tests/{part}") for part in ("support", "integration", "kubernetes")]
 TICKS = os.sysconf("SC_CLK_TCK")
 RANKS = (50, 90, 99)
 

@@ -71,7 +71,7 @@ class Chain:
                 argv = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
                 if argv[1:2] != [b"run"] or not argv[0].endswith(b"/sandfleet-executor"):
                     continue
-                mounts, parent = pathlib.Path(f"/proc/{pid}/mountinfo").read_text(), parent_of(pid)
+                mounts, parent = pathlib.Path(f"/proc/{pid}/mountinfo").read_text(), world.parent_of(pid)
                 for name, sandbox_id in places.items():
                     if sandbox_id in mounts:
                         found.setdefault(name, {})[pid] = parent
@@ -84,11 +84,6 @@ class Chain:
 
 def pids():
     return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
-
-
-def parent_of(pid):
-    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    return int(stat[stat.rindex(")") + 2:].split()[1])
 
 
 def command_of(pid):

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import pathlib
-import subprocess
 import time
 
 import chaos
@@ -15,6 +14,7 @@ from chaos import PATIENCE_S, Residue, chain, chance_of, until
 from cuts import Run, many_cuts
 from kills import the_sandbox_is_paused_once
 from sandfleet import PIPE, Collect, Sandbox
+import world
 from wires import EXECUTOR, HARNESS
 
 MIB = 1 << 20
@@ -89,8 +89,7 @@ for folder in $(seq 1 $1); do mkdir $folder && (cd $folder && seq 1 $2 | split -
 
 
 async def a_hundred_thousand_files(of, memory):
-    rg = pathlib.Path(subprocess.run([chaos.REPO / "scripts/bootstrap", "where", "rg"], capture_output=True, text=True,
-                                     check=True).stdout.strip()).read_bytes()
+    rg = world.where("rg").read_bytes()
     async with Sandbox("default/box", socket=of.socket, client="files") as box:
         assert (await box.run(["sh", "-c", MANY_FILES, "sh", str(FOLDERS), str(FILES // FOLDERS)])).ok
         with memory.bounded(f"{FILES} files listed as a tree"):

@@ -12,17 +12,10 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "integration")]
 import world  # noqa: E402
-from harness import Agentd  # noqa: E402
-from whole import delete_all, whole_world  # noqa: E402
+from whole import agentd_before_a_box  # noqa: E402
 
 SOURCE = world.REPO / "clients/dsh"
 GENERATIONS = {"newer": "dsh", "older": "dsh-older"}
-
-
-def where(piece):
-    found = subprocess.run([world.REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
-    return pathlib.Path(found.stdout.strip())
 
 
 def build(folder):
@@ -31,14 +24,14 @@ def build(folder):
         place = folder / generation
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        (place / "node_modules").symlink_to(where(piece) / "node_modules")
+        (place / "node_modules").symlink_to(world.where(piece) / "node_modules")
         shutil.copy(SOURCE / "package.json", place)
     newer = folder / "newer"
     for part in ("src", "test", "tsconfig.json", "tsconfig.test.json", "cordis.patch.yml"):
         copy = shutil.copytree if (SOURCE / part).is_dir() else shutil.copy
         copy(SOURCE / part, newer / part)
     compiler = newer / "node_modules/typescript/bin/tsc"
-    code = subprocess.run([where("node"), compiler, "-p", "tsconfig.test.json"], cwd=newer).returncode
+    code = subprocess.run([world.where("node"), compiler, "-p", "tsconfig.test.json"], cwd=newer).returncode
     if code == 0:
         shutil.copytree(newer / "build", folder / "older" / "build")
     return code
@@ -47,21 +40,16 @@ def build(folder):
 @contextlib.contextmanager
 def chain():
     """A sandbox that is Ready, and agentd: where its socket is, and how another agentd would be started."""
-    with whole_world() as (provider, controller), controller, world.temporary_folder("dsh") as folder:
-        controller.declare("provider", world.provider_manifest(provider))
-        controller.declare("box", world.sandbox_manifest("box"))
-        controller.wait_ready("box")
-        with Agentd(folder, controller) as agentd:
-            programs = world.programs_folder()
-            yield {"SANDFLEET_AGENTD": str(agentd.socket), "SANDFLEET_SANDBOX": "default/box",
-                   "SANDFLEET_AGENTD_ARGV": json.dumps([str(programs / "sandfleet-agentd"), "--state", str(controller.state)]),
-                   "SANDFLEET_CLI": str(programs / "sandfleet"), "SANDFLEET_CLI_STATE": str(controller.state)}
-        delete_all(provider, controller, ["box"])
+    with agentd_before_a_box() as (_, controller, agentd):
+        programs = world.programs_folder()
+        yield {"SANDFLEET_AGENTD": str(agentd.socket), "SANDFLEET_SANDBOX": "default/box",
+               "SANDFLEET_AGENTD_ARGV": json.dumps([str(programs / "sandfleet-agentd"), "--state", str(controller.state)]),
+               "SANDFLEET_CLI": str(programs / "sandfleet"), "SANDFLEET_CLI_STATE": str(controller.state)}
 
 
 def run_suite(folder, generation, suite, where_it_works=None):
     test = folder / generation / "build/test" / f"{suite}.test.js"
-    command = [where("node"), "--test", "--test-timeout=60000", "--test-reporter=spec", test]
+    command = [world.where("node"), "--test", "--test-timeout=60000", "--test-reporter=spec", test]
     environment = {**os.environ, "SANDFLEET_VECTORS": str(world.REPO / "docs/protocol-vectors.json")}
     with chain() if where_it_works else contextlib.nullcontext({}) as more:
         return subprocess.run(command, env={**environment, **more}).returncode

@@ -5,14 +5,10 @@ import pathlib
 import subprocess
 import sys
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-SOURCE = REPO / "clients/python"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import world  # noqa: E402
 
-
-def tools():
-    found = subprocess.run([REPO / "scripts/bootstrap", "where", "pytest"], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
-    return pathlib.Path(found.stdout.strip()) / "bin"
+SOURCE = world.REPO / "clients/python"
 
 
 def commands(what, *more):
@@ -24,7 +20,7 @@ def commands(what, *more):
 def main(*arguments):
     environment = {**os.environ, "PYTHONPATH": str(SOURCE / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     for command, *more in commands(*arguments):
-        code = subprocess.run([tools() / command, *more], cwd=SOURCE, env=environment).returncode
+        code = subprocess.run([world.where("pytest") / "bin" / command, *more], cwd=SOURCE, env=environment).returncode
         if code:
             return code
     return 0

@@ -26,7 +26,7 @@ class OwnSandbox:
         """Kills the process that serves; its parent starts the next one."""
         pids = [int(pid) for group in world.cgroups_named(self.box) for folder, _, _ in os.walk(group)
                 for pid in (pathlib.Path(folder) / "cgroup.procs").read_text().split()]
-        executors = {pid: _parent_of(pid) for pid in pids if b"--runtime-dir" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()}
+        executors = {pid: world.parent_of(pid) for pid in pids if b"--runtime-dir" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()}
         serving, = (pid for pid, parent in executors.items() if parent in executors)
         os.kill(serving, signal.SIGKILL)
 
@@ -42,10 +42,6 @@ def root_of(box):
             if pids:
                 return f"/proc/{pids[0]}/root"
     raise AssertionError(f"no process of {box} is there")
-
-
-def _parent_of(pid):
-    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 @contextlib.contextmanager

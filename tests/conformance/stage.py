@@ -22,18 +22,12 @@ START_S, END_S = 120, 90
 CANARY = "SANDFLEET_HOST_CANARY"  # In the environment of all that runs on the host, and of nothing in a sandbox.
 
 
-def where(piece):
-    found = subprocess.run([world.REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
-    return found.stdout.strip()
-
-
 @contextlib.contextmanager
 def bridge(folder, dsh_built):
     """The providers of clients/dsh, ready to be told; their process knows what no command in the sandbox may."""
     socket = folder / "bridge.sock"
     program = dsh_built / "newer/build/test/bridge.js"
-    with world.Program("node", program, socket, log=folder / "bridge.log", ready_file=socket, folder=pathlib.Path(where("node")).parent):
+    with world.Program("node", program, socket, log=folder / "bridge.log", ready_file=socket, folder=world.where("node").parent):
         yield {"socket": str(socket)}
 
 

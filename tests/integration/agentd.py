@@ -7,25 +7,17 @@ import socket
 import stat
 import sys
 
-from whole import delete_all, whole_world, world
-from harness import DATA, END, Agentd, Closed, Harness, Proxy, new_handle
+from whole import agentd_before_a_box, world
+from harness import DATA, END, Closed, Harness, Proxy, new_handle
 from world import provider_manifest, sandbox_manifest, sum_of, wait_until
 
 
-@contextlib.contextmanager
 def carried(*arguments, through=None, descriptors=None):
     """A sandbox that is Ready, and agentd; what is in sandboxes may be reached `through` a proxy of its port."""
-    with whole_world() as (provider, controller), controller, world.temporary_folder("agentd") as folder:
-        manifest = provider_manifest(provider)
-        if through:
-            manifest = manifest.replace(provider.data_url, f"http://127.0.0.1:{through(provider.ports[1])}")
-        controller.declare("provider", manifest)
-        controller.declare("box", sandbox_manifest("box"))
-        controller.wait_ready("box")
-        with Agentd(folder, controller, *arguments, descriptors=descriptors) as agentd:
-            yield provider, controller, agentd
-        assert not agentd.socket.exists(), "a socket is left"
-        delete_all(provider, controller, ["box"])
+    def manifest(provider):
+        plain = provider_manifest(provider)
+        return plain.replace(provider.data_url, f"http://127.0.0.1:{through(provider.ports[1])}") if through else plain
+    return agentd_before_a_box(*arguments, manifest=manifest, descriptors=descriptors)
 
 
 def refusal(agentd, **how):
@@ -137,10 +129,8 @@ def test_a_session_outlives_agentd():
         harness.wait(lambda: unanswered in harness.replies)
         assert harness.replies[unanswered]["ok"]["created"], harness.replies
         agentd.program.process.terminate()
-        try:
-            harness.wait(lambda: False)
-        except Closed as closed:
-            assert closed.reason == "shutdown" and closed.retry_after_ms, closed
+        closed = harness.end_of_link()
+        assert closed.reason == "shutdown" and closed.retry_after_ms, closed
         harness.close()
         assert agentd.program.process.wait(30) == 0, agentd.program.output()
 

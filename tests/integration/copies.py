@@ -7,27 +7,21 @@ import pathlib
 import subprocess
 import sys
 
-from whole import delete_all, whole_world, world
-from harness import Agentd
-from world import provider_manifest, sandbox_manifest
+from whole import agentd_before_a_box, world
 
 
 @contextlib.contextmanager
 def a_sandbox():
-    with whole_world() as (provider, controller), controller, world.temporary_folder("copies") as folder:
-        controller.declare("provider", provider_manifest(provider))
-        controller.declare("box", sandbox_manifest("box"))
-        controller.wait_ready("box")
+    with agentd_before_a_box() as (provider, controller, agentd), world.temporary_folder("copies") as folder:
         box = controller.sandboxes()["box"]["status"]["sandboxID"]
-        with Agentd(folder / "agentd", controller) as agentd:
-            def copy(*words, code=0, **how):
-                ran = subprocess.run([str(world.programs_folder() / "sandfleet"), "cp", "--socket", str(agentd.socket), *map(str, words)],
-                                     capture_output=True, timeout=120, check=False, **how)
-                assert ran.returncode == code, (words, ran)
-                return ran
 
-            yield folder, copy, lambda command: world.run_inside(provider, box, command)
-        delete_all(provider, controller, ["box"])
+        def copy(*words, code=0, **how):
+            ran = subprocess.run([str(world.programs_folder() / "sandfleet"), "cp", "--socket", str(agentd.socket), *map(str, words)],
+                                 capture_output=True, timeout=120, check=False, **how)
+            assert ran.returncode == code, (words, ran)
+            return ran
+
+        yield folder, copy, lambda command: world.run_inside(provider, box, command)
 
 
 def grow(folder):

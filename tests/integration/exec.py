@@ -11,9 +11,8 @@ import subprocess
 import sys
 import threading
 
-from whole import delete_all, whole_world, world
-from harness import Agentd
-from world import provider_manifest, sandbox_manifest, wait_until
+from whole import agentd_before_a_box, world
+from world import wait_until
 
 BYTES = 64 << 20
 PIECE = 1 << 20
@@ -46,13 +45,8 @@ class Typed:
 
 @contextlib.contextmanager
 def typed():
-    with whole_world() as (provider, controller), controller, world.temporary_folder("exec") as folder:
-        controller.declare("provider", provider_manifest(provider))
-        controller.declare("box", sandbox_manifest("box"))
-        controller.wait_ready("box")
-        with Agentd(folder, controller) as agentd:
-            yield Typed(agentd, controller)
-        delete_all(provider, controller, ["box"])
+    with agentd_before_a_box() as (_, controller, agentd):
+        yield Typed(agentd, controller)
 
 
 EXIT_CODES = [

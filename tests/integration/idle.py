@@ -4,36 +4,30 @@ executors in real sandboxes. Run one test: idle.py NAME; without a name: their n
 import concurrent.futures
 import contextlib
 import json
-import os
-import subprocess
 import sys
 
-from whole import delete_all, mutations, whole_world, world
-from harness import Agentd, Closed, Harness
-from world import provider_manifest, sandbox_manifest, series_in, sum_of, wait_until
+from exec import Typed
+from whole import agentd_before_a_box, mutations, world
+from harness import Harness
+from world import sandbox_manifest, series_in, sum_of, wait_until
 
 IDLE = "  lifecycle: {{idleSeconds: 1, wakeOnAttach: {wakes}}}\n"
 CONNECTS = "/connect"
 
 
-class Place:
-    """A sandbox that may idle, its controller, agentd, and the command line."""
+class Place(Typed):
+    """A sandbox that may idle, with its provider."""
 
     def __init__(self, provider, controller, agentd):
-        self.provider, self.controller, self.agentd = provider, controller, agentd
-        self.env = {**os.environ, "SANDFLEET_STATE": str(controller.state), "SANDFLEET_SOCKET": str(agentd.socket),
-                    "SANDFLEET_SANDBOX": "default/box"}
+        super().__init__(agentd, controller)
+        self.provider = provider
         self.box = controller.sandboxes()["box"]["status"]["sandboxID"]
 
     def status(self):
         return self.controller.sandboxes()["box"]["status"]
 
-    def begin(self, *words):
-        return subprocess.Popen([world.programs_folder() / "sandfleet", *words], env=self.env, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
     def run(self, *words, code=0):
-        with self.begin(*words) as process:
+        with self.begin(*words, text=True) as process:
             out, err = process.communicate(timeout=60)
         assert process.returncode == code, f"{words}: {process.returncode} {out}{err}\n{self.controller.story()}"
         return out if code == 0 else err
@@ -50,9 +44,6 @@ class Place:
         assert (status["pausedBy"], status["state"], self.controller.condition("box")["reason"]) == ("Idle", "Paused", "Idle"), status
         assert self.controller.sandboxes()["box"]["spec"]["desiredState"] == "Running"
 
-    def wait_ready(self):
-        self.controller.wait_ready("box")
-
     def looks(self):
         return sum(each == "GET /v1/activity" for each in self.provider.asked_inside(self.box))
 
@@ -62,13 +53,9 @@ class Place:
 
 @contextlib.contextmanager
 def place(wakes=True):
-    with whole_world() as (provider, controller), controller, world.temporary_folder("idle") as folder:
-        controller.declare("provider", provider_manifest(provider))
-        controller.declare("box", sandbox_manifest("box") + IDLE.format(wakes=str(wakes).lower()))
-        controller.wait_ready("box")
-        with Agentd(folder, controller) as agentd:
-            yield Place(provider, controller, agentd)
-        delete_all(provider, controller, ["box"])
+    box = sandbox_manifest("box") + IDLE.format(wakes=str(wakes).lower())
+    with agentd_before_a_box(box=box) as (provider, controller, agentd):
+        yield Place(provider, controller, agentd)
 
 
 def test_what_idles_is_paused_and_woken_by_whoever_attaches():
@@ -121,7 +108,7 @@ def test_who_may_not_wake_it_is_told_how():
         here.run("resume", "box", "--wait")
         here.wait_idle()
         here.controller.declare("box", sandbox_manifest("box"))  # It may idle for ever.
-        here.wait_ready()
+        here.controller.wait_ready("box")
         here.run("exec", "--", "true")
 
 
@@ -139,10 +126,8 @@ def test_a_request_of_an_open_session_wakes_it():
         here.controller.declare("box", sandbox_manifest("box") + IDLE.format(wakes="false"))
         wait_until(here.controller.story, lambda: "wakeOnAttach" in here.controller.condition("box").get("message", ""))
         harness.ask("fs.stat", {"path": "before"})
-        try:
-            harness.wait(lambda: False)
-        except Closed as closed:
-            assert closed.reason == "quiesce" and "sandfleet resume default/box" in closed.message, closed
+        closed = harness.end_of_link()
+        assert closed.reason == "quiesce" and "sandfleet resume default/box" in closed.message, closed
 
 
 def test_a_controller_that_dies_on_the_way_comes_out_the_same():

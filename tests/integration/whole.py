@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import world  # noqa: E402
+from harness import Agentd  # noqa: E402
 from world import wait_until  # noqa: E402
 
 
@@ -50,3 +51,16 @@ def delete_all(provider, controller, names):
                lambda: not provider.sandboxes() and not controller.sandboxes(), 40)
     left = [group for box in boxes for group in world.cgroups_named(box)]
     assert not left, f"cgroups left: {left}"
+
+
+@contextlib.contextmanager
+def agentd_before_a_box(*arguments, manifest=world.provider_manifest, box=world.sandbox_manifest("box"), **how):
+    """agentd with these arguments, once "box" is Ready; yields the provider, the controller and it."""
+    with whole_world() as (provider, controller), controller, world.temporary_folder("agentd") as folder:
+        controller.declare("provider", manifest(provider))
+        controller.declare("box", box)
+        controller.wait_ready("box")
+        with Agentd(folder, controller, *arguments, **how) as agentd:
+            yield provider, controller, agentd
+        assert not agentd.socket.exists(), "a socket is left"
+        delete_all(provider, controller, ["box"])

@@ -153,7 +153,7 @@ class Node(ControlPlane):
 
     def __init__(self, folder, cgroup):
         self.node_folder, self.parts = folder, []
-        self.containers = pathlib.Path(run(world.REPO / "scripts/bootstrap", "where", "containers").strip()) / "usr"
+        self.containers = world.where("containers") / "usr"
         os.environ["PATH"] = f"{self.containers}/bin:{self.containers}/sbin:{os.environ['PATH']}"
         super().__init__(folder / "control-plane", controllers=True)
         pki = self.authority.path

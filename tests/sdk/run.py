@@ -10,18 +10,12 @@ sys.path.insert(0, str(HERE.parent / "support"))
 import world  # noqa: E402
 
 
-def where(piece):
-    found = subprocess.run([world.REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
-    return found.stdout.strip()
-
-
 def command(suite):
     if suite.startswith("js-"):
-        sdk = f"{where(suite)}/node_modules/e2b/dist/index.mjs"
-        return [where("node"), str(HERE / "programs/scenario.mjs")], {"E2B_SDK": sdk}
+        sdk = f"{world.where(suite)}/node_modules/e2b/dist/index.mjs"
+        return [world.where("node"), str(HERE / "programs/scenario.mjs")], {"E2B_SDK": sdk}
     program = {"python": "scenario.py", "python-async": "scenario_async.py"}[suite]
-    return [f"{where('python')}/bin/python", str(HERE / "programs" / program)], {}
+    return [f"{world.where('python')}/bin/python", str(HERE / "programs" / program)], {}
 
 
 def main(suite):

@@ -1,18 +1,15 @@
 """`run_pytest.py FILE`: one file of tests by pytest, with the client for Python beside them."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
+import world
 
 
 def main(file):
-    found = subprocess.run([REPO / "scripts/bootstrap", "where", "pytest"], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
-    command = [pathlib.Path(found.stdout.strip()) / "bin/pytest", "-q", "-p", "no:cacheprovider", file]
-    environment = {**os.environ, "PYTHONPATH": str(REPO / "clients/python/src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [world.where("pytest") / "bin/pytest", "-q", "-p", "no:cacheprovider", file]
+    environment = {**os.environ, "PYTHONPATH": str(world.REPO / "clients/python/src"), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, env=environment).returncode
 
 

@@ -4,6 +4,7 @@ ready files and ended by pid, and ways to look at what the machine still holds o
 import base64
 import contextlib
 import ctypes
+import functools
 import http.client
 import json
 import os
@@ -28,6 +29,14 @@ ENDINGS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 def programs_folder():
     return pathlib.Path(os.environ.get("SANDFLEET_BIN", REPO / "build/dev/bin"))
+
+
+@functools.cache
+def where(piece):
+    """What scripts/bootstrap has installed of that name."""
+    found = subprocess.run([REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
+    return pathlib.Path(found.stdout.strip())
 
 
 class NotInTime(AssertionError):
@@ -439,6 +448,10 @@ def mounts_under(folder):
     with open("/proc/self/mountinfo") as table:
         points = [line.split()[4] for line in table]
     return [point for point in points if point == str(folder) or point.startswith(f"{folder}/")]
+
+
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def processes_of(folder):

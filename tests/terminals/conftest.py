@@ -1,8 +1,6 @@
 """The real chain for the tests of this folder: a sandbox that is Ready, with agentd before it, and somebody who works at its
 terminals. Programs are those of SANDFLEET_BIN, else of build/dev/bin."""
 
-import asyncio
-import inspect
 import pathlib
 import sys
 
@@ -11,8 +9,8 @@ import pytest
 REPO = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPO / part) for part in ("clients/python/src", "tests/support", "tests/integration")]
 import world  # noqa: E402
-from harness import Agentd  # noqa: E402
-from whole import delete_all, whole_world  # noqa: E402
+from coroutines import run_coroutine  # noqa: E402
+from whole import agentd_before_a_box  # noqa: E402
 
 from sandfleet import Sandbox  # noqa: E402
 
@@ -21,24 +19,14 @@ TEST_S = 120
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), TEST_S))
-    return True
+    return run_coroutine(pyfuncitem, TEST_S)
 
 
 @pytest.fixture(scope="session")
 def chain():
     world.end_on_signals()
-    with whole_world() as (provider, controller), controller, world.temporary_folder("terminals") as folder:
-        controller.declare("provider", world.provider_manifest(provider))
-        controller.declare("box", world.sandbox_manifest("box"))
-        controller.wait_ready("box")
-        with Agentd(folder, controller) as agentd:
-            agentd.box = controller.sandboxes()["box"]["status"]["sandboxID"]
-            yield agentd
-        delete_all(provider, controller, ["box"])
+    with agentd_before_a_box() as (_, _, agentd):
+        yield agentd
 
 
 @pytest.fixture

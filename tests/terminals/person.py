@@ -2,15 +2,12 @@
 
 import asyncio
 import base64
-import functools
 import json
 import os
-import pathlib
-import subprocess
 
+import world
 from sandfleet import RemoteError
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 20
 PROMPT = "$ "
 SHELL = ["bash", "--noprofile", "--norc", "-i"]
@@ -27,13 +24,6 @@ async def until(what, check, within_s=PATIENCE_S):
     return value
 
 
-@functools.cache
-def where(piece):
-    found = subprocess.run([REPO / "scripts/bootstrap", "where", piece], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr + "run scripts/bootstrap test first"
-    return found.stdout.strip()
-
-
 class Screen:
     """What a terminal emulator makes of the bytes."""
 
@@ -42,10 +32,10 @@ class Screen:
         self._size = (rows, columns)
 
     async def open(self):
-        script = REPO / "tests/terminals/screen/screen.js"
+        script = world.REPO / "tests/terminals/screen/screen.js"
         self._program = await asyncio.create_subprocess_exec(
-            where("node"), script, *map(str, self._size), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            limit=LINE_BYTES_MAX, env={**os.environ, "NODE_PATH": f"{where('screen')}/node_modules"})
+            world.where("node"), script, *map(str, self._size), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            limit=LINE_BYTES_MAX, env={**os.environ, "NODE_PATH": f"{world.where('screen')}/node_modules"})
         self._turn = asyncio.Lock()
 
     async def close(self):

@@ -1,8 +1,7 @@
 """Interpreters, a compiler, a pager and an editor, as people use them."""
 
-import pathlib
-
-from person import Person, where
+import world
+from person import Person
 
 from sandfleet import RemoteError
 
@@ -100,7 +99,7 @@ async def node_in(box):
         return await box.which("node")
     except RemoteError as error:
         assert error.code == "EXECUTABLE_NOT_FOUND", error
-    await box.files.write("node", pathlib.Path(where("node")).read_bytes(), mode=0o755)
+    await box.files.write("node", world.where("node").read_bytes(), mode=0o755)
     return f"{box.cwd}/node"
 
 

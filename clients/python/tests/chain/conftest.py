@@ -3,7 +3,6 @@ agentd. Programs are those of SANDFLEET_BIN, else of build/dev/bin."""
 
 import asyncio
 import contextlib
-import inspect
 import pathlib
 import sys
 import types
@@ -13,31 +12,22 @@ import pytest
 REPO = pathlib.Path(__file__).resolve().parents[4]
 sys.path[:0] = [str(REPO / "tests/support"), str(REPO / "tests/integration")]
 import world  # noqa: E402
-from harness import Agentd  # noqa: E402
-from whole import delete_all, whole_world  # noqa: E402
+from coroutines import run_coroutine  # noqa: E402
+from whole import agentd_before_a_box  # noqa: E402
 
 TEST_S = 60
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), TEST_S))
-    return True
+    return run_coroutine(pyfuncitem, TEST_S)
 
 
 @pytest.fixture(scope="session")
 def chain():
     world.end_on_signals()
-    with whole_world() as (provider, controller), controller, world.temporary_folder("python") as folder:
-        controller.declare("provider", world.provider_manifest(provider))
-        controller.declare("box", world.sandbox_manifest("box"))
-        controller.wait_ready("box")
-        with Agentd(folder, controller) as agentd:
-            yield types.SimpleNamespace(controller=controller, agentd=agentd, socket=str(agentd.socket))
-        delete_all(provider, controller, ["box"])
+    with agentd_before_a_box() as (_, controller, agentd):
+        yield types.SimpleNamespace(controller=controller, agentd=agentd, socket=str(agentd.socket))
 
 
 @pytest.fixture
