@@ -143,11 +143,12 @@ def test_a_controller_that_dies_on_the_way_comes_out_the_same():
             wait_until(lambda what=what: f"{what}\n{here.controller.story()}", there, every_s=0.002)
             die()
             here.wait_idle()
-            with here.begin("exec", "--", "cat", "file") as waking:
+            with here.begin("exec", "--", "cat", "file", text=True) as waking:
                 wait_until(here.controller.story, lambda: "sandfleet.dev/wake-requested-at" in
                            here.controller.sandboxes()["box"]["metadata"].get("annotations", {}), every_s=0.002)
                 die()
-                assert waking.communicate(timeout=60)[0] == "kept\n", here.controller.story()
+                out, err = waking.communicate(timeout=60)
+                assert (waking.returncode, out) == (0, "kept\n"), f"{waking.returncode} {out}{err}\n{here.controller.story()}"
         assert here.status()["incarnation"] == 1, here.status()
 
 
