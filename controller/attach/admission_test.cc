@@ -100,6 +100,8 @@ TEST(Admission, WakesWhatIdlesWhereThatIsWanted) {
     asked_for(s);
     s.status.wake_seen = "now";
   }));
+  // Nor is it one that the annotation of before is gone.
+  EXPECT_TRUE(wakes([](auto& s) { s.status.wake_seen = "now"; }));
 }
 
 TEST(Admission, SaysWhyItIsNotReady) {

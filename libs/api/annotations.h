@@ -12,7 +12,8 @@ namespace api {
 // believes or holds back.
 inline constexpr std::string_view kReconcileAnnotation = "sandfleet.dev/reconcile-requested-at";
 
-// Another value than before asks for a Sandbox that is paused because it idled: it is resumed.
+// Another value than before asks for a Sandbox that is paused because it idled: it is resumed. That
+// the annotation goes, or is emptied, asks for nothing.
 inline constexpr std::string_view kWakeAnnotation = "sandfleet.dev/wake-requested-at";
 
 inline std::string annotation_of(const Metadata& metadata, std::string_view name) {
@@ -31,8 +32,9 @@ inline std::string request_to_wake(const Metadata& metadata) {
 // It was found idle and paused for that, its spec still wants so, and nobody has asked for it
 // since.
 inline bool stays_idle(const Sandbox& sandbox) {
+  const std::string request = request_to_wake(sandbox.metadata);
   return sandbox.status.paused_by == PausedBy::kIdle && sandbox.spec.lifecycle.idle &&
-         request_to_wake(sandbox.metadata) == sandbox.status.wake_seen;
+         (request.empty() || request == sandbox.status.wake_seen);
 }
 // What the spec wants, unless it idles meanwhile.
 inline DesiredState desired_now(const Sandbox& sandbox) {
