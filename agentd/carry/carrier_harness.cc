@@ -4,6 +4,7 @@
 #include "agentd/carry/carrier_words.h"
 #include "libs/base/crypto.h"
 #include "libs/base/log.h"
+#include "libs/wire/frames/operations.h"
 
 // What the harness says.
 namespace agentd {
@@ -16,6 +17,17 @@ using wire::FrameType;
 bool is_looked_into(const Carried& frame) {
   return frame.is(FrameType::kHello) || frame.is(FrameType::kProve) ||
          frame.is(FrameType::kRenew) || frame.is(FrameType::kResume) || frame.is(FrameType::kClose);
+}
+
+// Whoever asks so waits for others. Most requests do not even name such an operation, and are not
+// read for that.
+bool only_waits(std::string_view request) {
+  const bool may_wait = request.find(wire::WaitArgs::kOp) != request.npos ||
+                        request.find(wire::WatchArgs::kOp) != request.npos;
+  if (!may_wait) return false;
+  const auto message = message_in(request);
+  const auto* read = message ? std::get_if<wire::Request>(&*message) : nullptr;
+  return read && wire::only_waits(*read);
 }
 
 }  // namespace
@@ -115,7 +127,8 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
   const auto executor = executor_;
   // What comes before it names the link was meant for one before.
   if (!executor || !resumed_) co_return true;
-  if (frame.is(FrameType::kRequest)) unanswered_.sent(stream_in(frame.bytes), now());
+  if (frame.is(FrameType::kRequest) && !only_waits(frame.bytes))
+    unanswered_.sent(stream_in(frame.bytes), now());
   parts_.counts.to_executor.count(frame.bytes.size());
   handing_on_ = true;
   co_await executor->outbox.put(std::move(frame.bytes));

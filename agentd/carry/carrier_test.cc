@@ -8,6 +8,7 @@
 #include "libs/aio/tls/tls.h"
 #include "libs/base/certificate.h"
 #include "libs/base/crypto.h"
+#include "libs/wire/frames/operations.h"
 #include "libs/wire/session/endpoint.h"
 
 namespace agentd {
@@ -395,24 +396,66 @@ TEST(Carriers, AskForAPausedSandboxWhenTheHarnessWantsSomething) {
   aio::testing::tell(want_something_while_paused);
 }
 
-// For all that is known here, the executor may not have read what was asked.
-aio::Task<> want_something_at_the_last_moment(Site& site) {
-  Harness& harness = site.harness();
+// The harness has asked, and the executor, which has read it, has not answered.
+aio::Task<> ask_in_vain(Site& site, Harness& harness, wire::Call call) {
+  const int before = site.executor.silent;
   site.link(harness);
   EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
-  ask(harness, {.op = "silence"});
-  EXPECT_TRUE(co_await eventually([&] { return site.executor.silent == 1; }));
+  ask(harness, std::move(call));
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.silent > before; }));
+}
+// Whoever asks for the way wakes it.
+void pause_until_asked_for(Site& site) {
   site.directory.tell(Standing::kPaused);
   site.ways.answer = [&]() -> Answer {
     site.executor.resumed({"uid-1", 3, 4, 8});
     return site.executor.way();
   };
   site.executor.quiesce();
+}
+wire::Call wait_for_the_end(std::optional<std::int64_t> timeout_ms = {}) {
+  return {
+      .op = std::string(wire::WaitArgs::kOp),
+      .args = to_json(wire::WaitArgs{.handle = std::string(32, '0'), .timeout_ms = timeout_ms})};
+}
+wire::Call watch() {
+  return {.op = std::string(wire::WatchArgs::kOp), .args = {{"path", "/work"}}};
+}
+const wire::Call kSilence{.op = "silence", .args = {{"like", wire::WaitArgs::kOp}}};
+
+// For all that is known here, the executor may not have read what was asked.
+aio::Task<> want_something_at_the_last_moment(Site& site) {
+  Harness& harness = site.harness();
+  co_await ask_in_vain(site, harness, kSilence);  // It only speaks of a wait.
+  pause_until_asked_for(site);
   EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness, 2));
   EXPECT_EQ(site.ways.asked, 2);
 }
 TEST(Carriers, AskForWhatPausedBeforeItAnsweredTheHarness) {
   aio::testing::tell(want_something_at_the_last_moment);
+}
+
+// One that waits for others has no reply for long, and still has one to come once another, who
+// wants something, has woken the sandbox.
+aio::Task<> wait_for_others(Site& site, wire::Call call) {
+  Harness& waiting = site.harness();
+  co_await ask_in_vain(site, waiting, std::move(call));
+  Harness& wanting = site.harness();
+  co_await ask_in_vain(site, wanting, kSilence);
+  pause_until_asked_for(site);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(wanting, 2));
+  EXPECT_EQ(site.ways.asked, 3)
+      << "each asked once to begin with, and one because it wants something";
+  EXPECT_EQ(waiting.all<wire::Welcomed>().size(), 1u);
+  site.directory.tell(Standing::kRunning);
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(waiting, 2));
+}
+TEST(Carriers, RestWhileTheHarnessOnlyWaitsForOthers) {
+  for (const wire::Call& call : {wait_for_the_end(), wait_for_the_end(60'000), watch()}) {
+    SCOPED_TRACE(call.op);
+    Site site;
+    aio::testing::run(site.loop, wait_for_others(site, call));
+  }
 }
 
 // The next question would be put in a minute, but the watch says that it runs.

@@ -20,7 +20,9 @@ inline std::uint32_t stream_in(std::string_view frame) {
 }
 
 // The requests that have lately gone to an executor, and whose replies have not come back. Its link
-// may end before it has read them, as it cannot before a pause for idleness what it has read.
+// may end before it has read them, as it cannot before a pause for idleness what it has read, but
+// for those that only wait for others: these are none of them, or they would wake what pauses under
+// them again and again.
 class Unanswered {
  public:
   static constexpr base::Milliseconds kLately{10'000};  // Longer, nothing is on its way.

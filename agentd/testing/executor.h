@@ -14,6 +14,7 @@
 #include "libs/aio/loop.h"
 #include "libs/aio/websocket.h"
 #include "libs/base/clock.h"
+#include "libs/wire/frames/operations.h"
 #include "libs/wire/known_time.h"
 #include "libs/wire/session/endpoint.h"
 #include "libs/wire/web/web_links.h"
@@ -29,8 +30,8 @@ inline std::string pattern(std::int64_t from, std::size_t count) {
 }
 
 // An executor's port with the real sessions behind it, and four operations: `echo` says its
-// arguments again, `add` (mutating) adds to `added`, `pattern` sends so many bytes, `silence` never
-// has a reply.
+// arguments again, `add` (mutating) adds to `added`, `pattern` sends so many bytes, `silence` and
+// what waits for others never have a reply.
 class Executor {
  public:
   Executor(aio::Executor executor, wire::Identity identity)
@@ -115,7 +116,7 @@ class Executor {
     if (request.op == "add") {
       added += base::integer_at(request.args, "count").value_or(0);
       session->reply(request.id, {{"added", added}});
-    } else if (request.op == "silence") {
+    } else if (request.op == "silence" || wire::only_waits(request)) {
       ++silent;
     } else if (request.op == "pattern") {
       session->reply(request.id, base::Json::object());

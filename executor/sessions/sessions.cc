@@ -4,8 +4,7 @@
 
 #include "executor/confine/permission.h"
 #include "libs/base/log.h"
-#include "libs/wire/frames/file_operations.h"
-#include "libs/wire/frames/process_operations.h"
+#include "libs/wire/frames/operations.h"
 
 namespace executor {
 namespace {
@@ -13,11 +12,6 @@ namespace {
 // How often, and how far apart, the end of what a session began is tried.
 constexpr int kEndTriesMax = 10;
 constexpr base::Milliseconds kEndAgainAfter{10'000};
-
-// Whoever asks these waits for others to do something.
-bool only_waits(const std::string& op) {
-  return op == wire::WaitArgs::kOp || op == wire::WatchArgs::kOp;
-}
 
 wire::HostSettings settings_of(const SessionsSite& site) {
   return {.instance = site.instance,
@@ -69,6 +63,7 @@ Permission Sessions::permission_of(const std::string& session, const wire::Reque
 void Sessions::begin(const std::string& session, wire::Request request) {
   const Key key{session, request.id};
   const std::string op = request.op;
+  const bool works = !wire::only_waits(request);
   Permission permission = permission_of(session, request);
   auto progress = std::make_shared<Progress>(executor_);
   const auto call = std::make_shared<Call>(links_, session, std::move(request), progress);
@@ -81,7 +76,7 @@ void Sessions::begin(const std::string& session, wire::Request request) {
     return call->fail(wire::failure(wire::FailureCode::kUnsupported,
                                     "this executor does not know the operation " + op));
   at_work_[key] = progress;
-  auto work = only_waits(op) ? nullptr : std::make_unique<Activity::Work>(activity_);
+  auto work = works ? std::make_unique<Activity::Work>(activity_) : nullptr;
   tasks_.spawn(run(*this, key, std::move(progress), *std::move(serving), std::move(work)));
 }
 

@@ -2,6 +2,7 @@
 
 #include "libs/wire/frames/archive_operations.h"
 #include "libs/wire/frames/file_operations.h"
+#include "libs/wire/frames/message.h"
 #include "libs/wire/frames/process_operations.h"
 #include "libs/wire/frames/search_operations.h"
 #include "libs/wire/frames/terminal_operations.h"
@@ -43,6 +44,12 @@ void for_each_operation(Visit visit) {
   visit.template operator()<GrepArgs>();
   visit.template operator()<FindToolArgs>();
   visit.template operator()<PutToolArgs>();
+}
+
+// Whoever asks this waits for others to do something. A wait that is over at once is a look.
+inline bool only_waits(const Request& request) {
+  if (request.op == WatchArgs::kOp) return true;
+  return request.op == WaitArgs::kOp && base::integer_at(request.args, "timeoutMs") != 0;
 }
 
 }  // namespace wire

@@ -25,6 +25,17 @@ TEST(Operations, HaveNamesOfTheirOwn) {
   EXPECT_EQ(names.size(), count);
 }
 
+TEST(Operations, SayWhichOnlyWaitForOthers) {
+  const auto waits = [](std::string_view op, base::Json args = base::Json::object()) {
+    return only_waits(Request{.op = std::string(op), .args = std::move(args)});
+  };
+  EXPECT_TRUE(waits(WatchArgs::kOp));
+  EXPECT_TRUE(waits(WaitArgs::kOp));
+  EXPECT_TRUE(waits(WaitArgs::kOp, {{"timeoutMs", 1}}));
+  EXPECT_FALSE(waits(WaitArgs::kOp, {{"timeoutMs", 0}})) << "that is a look";
+  EXPECT_FALSE(waits(StatArgs::kOp, {{"path", WaitArgs::kOp}}));
+}
+
 TEST(FileOperations, ReadWhatTheyWrote) {
   const Place place{.path = "a", .cwd = "/w"};
   expect_same(ResolveArgs{{"a\xff", "/w"}}, R"({"cwd":"/w","path":{"b64":"Yf8="}})");
