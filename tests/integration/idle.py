@@ -3,6 +3,7 @@ executors in real sandboxes. Run one test: idle.py NAME; without a name: their n
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import json
 import sys
 
@@ -13,6 +14,15 @@ from world import sandbox_manifest, series_in, sum_of, wait_until
 
 IDLE = "  lifecycle: {{idleSeconds: 1, wakeOnAttach: {wakes}}}\n"
 CONNECTS = "/connect"
+
+
+@dataclasses.dataclass
+class Said:
+    """All that a command said, and how it ended: what is shown where that is not as expected."""
+    words: list
+    code: int
+    out: str
+    err: str
 
 
 class Place(Typed):
@@ -26,11 +36,15 @@ class Place(Typed):
     def status(self):
         return self.controller.sandboxes()["box"]["status"]
 
+    def ended(self, process, code=0):
+        out, err = process.communicate(timeout=60)
+        said = Said(process.args[1:], process.returncode, out, err)
+        assert said.code == code, f"{said}\n{self.controller.story()}"
+        return said
+
     def run(self, *words, code=0):
         with self.begin(*words, text=True) as process:
-            out, err = process.communicate(timeout=60)
-        assert process.returncode == code, f"{words}: {process.returncode} {out}{err}\n{self.controller.story()}"
-        return out if code == 0 else err
+            return self.ended(process, code)
 
     def counted(self, metric):
         return sum_of(series_in(self.controller.ask("/metrics")[1]), metric)
@@ -61,7 +75,7 @@ def place(wakes=True):
 def test_what_idles_is_paused_and_woken_by_whoever_attaches():
     with place() as here:
         here.run("exec", "--", "sh", "-c", "echo kept >$HOME/file")
-        handle = here.run("exec", "--detach", "--", "sleep", "1000").strip()
+        handle = here.run("exec", "--detach", "--", "sleep", "1000").out.strip()
         here.wait_idle()
         asked = len(here.provider.asked_inside(here.box))
         connects = here.connects()
@@ -74,36 +88,41 @@ def test_what_idles_is_paused_and_woken_by_whoever_attaches():
 
         with concurrent.futures.ThreadPoolExecutor(4) as people:
             told = list(people.map(lambda _: here.run("exec", "--", "cat", "file"), range(4)))
-        assert told == ["kept\n"] * 4, told
-        assert json.loads(here.run("ps", "-o", "json"))["processes"][0]["handle"] == handle, "its memory was kept"
+        assert [each.out for each in told] == ["kept\n"] * 4, told
+        said = here.run("ps", "-o", "json")
+        assert json.loads(said.out)["processes"][0]["handle"] == handle, f"its memory was kept: {handle} {said}"
         woken = here.counted("sandfleet_wakes_total")
         assert 1 <= woken <= 1 + here.counted("sandfleet_idle_pauses_total"), "several wake it once"
         assert here.connects() - connects == woken, mutations(here.provider)
         events = here.run("events", "box")
-        assert " Idle " in events and " Waking " in events, events
+        assert " Idle " in events.out and " Waking " in events.out, events
 
 
 def test_what_works_is_not_paused():
     with place() as here:
-        handle = here.run("exec", "--detach", "--", "sh", "-c", "while :; do :; done").strip()
-        looked = here.looks()
-        wait_until("several looks", lambda: here.looks() >= looked + 4)
-        assert here.controller.is_ready("box") and here.counted("sandfleet_idle_pauses_total") == 0, here.controller.story()
+        handle = here.run("exec", "--detach", "--", "sh", "-c", "while :; do :; done").out.strip()
+        looked, paused = here.looks(), here.counted("sandfleet_idle_pauses_total")  # It may have idled before.
+        wait_until(lambda: f"several looks\n{here.controller.story()}", lambda: here.looks() >= looked + 4)
+        assert here.controller.is_ready("box") and here.counted("sandfleet_idle_pauses_total") == paused, here.controller.story()
         here.run("kill", handle)
         # Who only waits does not keep it up, and hears the end of it all the same.
-        with here.begin("exec", "--", "sleep", "1000") as waiting:
+        with here.begin("exec", "--", "sleep", "1000", text=True) as waiting:
+            rests = here.agentd.program.output().count("then=rests")
             here.wait_idle()
-            found = json.loads(here.run("ps", "-o", "json"))["processes"]
-            here.run("kill", next(each["handle"] for each in found if each["argv"] == ["sleep", "1000"]))
-            waiting.communicate(timeout=60)
-            assert waiting.returncode == 128 + 15, waiting.returncode
+            wait_until(lambda: f"who waits to rest\n{here.agentd.program.output()}",
+                       lambda: here.agentd.program.output().count("then=rests") > rests)
+            said = here.run("ps", "-o", "json")
+            found = [each["handle"] for each in json.loads(said.out)["processes"] if each["argv"] == ["sleep", "1000"]]
+            assert len(found) == 1, said
+            here.run("kill", *found)
+            here.ended(waiting, code=128 + 15)
 
 
 def test_who_may_not_wake_it_is_told_how():
     with place(wakes=False) as here:
         here.wait_idle()
         told = here.run("exec", "--", "true", code=125)
-        assert "paused because it idled" in told and "`sandfleet resume default/box`" in told, told
+        assert "paused because it idled" in told.err and "`sandfleet resume default/box`" in told.err, told
         assert here.idles()
         here.run("resume", "box", "--wait")
         here.wait_idle()
@@ -147,8 +166,8 @@ def test_a_controller_that_dies_on_the_way_comes_out_the_same():
                 wait_until(here.controller.story, lambda: "sandfleet.dev/wake-requested-at" in
                            here.controller.sandboxes()["box"]["metadata"].get("annotations", {}), every_s=0.002)
                 die()
-                out, err = waking.communicate(timeout=60)
-                assert (waking.returncode, out) == (0, "kept\n"), f"{waking.returncode} {out}{err}\n{here.controller.story()}"
+                said = here.ended(waking)
+                assert said.out == "kept\n", f"{said}\n{here.controller.story()}"
         assert here.status()["incarnation"] == 1, here.status()
 
 
