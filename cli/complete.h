@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/backend.h"
-#include "cli/options.h"
+#include "cli/line/options.h"
+#include "cli/resources/backend.h"
 
 // What may come next on a command line, for kubectl: it runs kubectl_complete-sandfleet with the
 // words so far, the last one unfinished, and reads choices and a directive.

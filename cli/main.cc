@@ -5,14 +5,14 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/attach_token.h"
-#include "cli/cluster_backend.h"
 #include "cli/complete.h"
-#include "cli/folder_backend.h"
-#include "cli/held_signals.h"
-#include "cli/inside.h"
-#include "cli/place.h"
-#include "cli/verbs.h"
+#include "cli/inside/inside.h"
+#include "cli/line/place.h"
+#include "cli/reach/attach_token.h"
+#include "cli/reach/held_signals.h"
+#include "cli/resources/cluster_backend.h"
+#include "cli/resources/folder_backend.h"
+#include "cli/resources/verbs.h"
 #include "libs/base/descriptors.h"
 #include "libs/net/curl_transport.h"
 

@@ -1,7 +1,7 @@
 #include "cli/reference.h"
 
-#include "cli/options.h"
-#include "cli/way.h"
+#include "cli/line/options.h"
+#include "cli/reach/way.h"
 
 namespace cli {
 

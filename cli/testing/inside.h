@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/inside.h"
+#include "cli/inside/inside.h"
 #include "cli/testing/scripted_processes.h"
 #include "libs/base/files.h"
 #include "libs/base/testing/temporary_folder.h"

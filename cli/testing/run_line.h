@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/verbs.h"
+#include "cli/resources/verbs.h"
 
 namespace cli {
 
