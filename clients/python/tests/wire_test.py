@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from sandfleet import frames, messages, names
+from sandfleet import frames, messages, names, search
 from sandfleet.errors import ProtocolError
 from sandfleet.frames import Frame, FrameReader, Kind
 
@@ -111,3 +111,17 @@ def test_a_header_is_looked_at_before_it_is_parsed(header, fits):
     else:
         with pytest.raises(ProtocolError):
             messages.read(frame)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "found"),
+    [
+        ("plain", [[0, 2], [5, 5]], ["pl", ""]),
+        ("café au lait", [[0, 5], [6, 8]], ["café", "au"]),
+        ("\udce9t\u00e9", [[0, 1], [2, 4]], ["\udce9", "\u00e9"]),
+        ("\u20ac5", [[1, 2], [0, 4], [3, 3]], ["\u20ac", "\u20ac5", ""]),
+    ],
+)
+def test_what_was_found_in_a_line_is_told_in_its_characters(text, spans, found):
+    line = search._line({"path": "f", "text": names.to_wire(text), "spans": spans})
+    assert line.text == text and [text[start:end] for start, end in line.spans] == found

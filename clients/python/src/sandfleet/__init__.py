@@ -6,6 +6,7 @@ from .files import Change, Copied, Edited, Entry, Info, Written
 from .processes import Process
 from .runs import CommandFailed, CommandTimedOut, Outcome, OutcomeUnknown, Output, RunError, RunResult
 from .sandbox import Sandbox
+from .search import Globbed, Grepped, Line, Search, Summary
 from .specs import DISCARD, PIPE, Collect, Foreground, Listed, OutputState, State
 from .streams import Piece
 
@@ -21,8 +22,11 @@ __all__ = [
     "Entry",
     "Failure",
     "Foreground",
+    "Globbed",
+    "Grepped",
     "Info",
     "LifetimeOver",
+    "Line",
     "Listed",
     "Notice",
     "Outcome",
@@ -39,7 +43,9 @@ __all__ = [
     "RunResult",
     "Sandbox",
     "SandfleetError",
+    "Search",
     "State",
+    "Summary",
     "Welcome",
     "Written",
 ]

@@ -31,11 +31,20 @@ def to_wire(name: Name) -> str | dict[str, str]:
         return {"b64": base64.b64encode(raw).decode()}
 
 
-def from_wire(value: Any, bytes_max: int = NAME_BYTES_MAX) -> str:
+def _bytes_from_wire(value: Any, what: str) -> bytes:
     try:
-        raw = value.encode() if isinstance(value, str) else base64.b64decode(value["b64"], validate=True)
+        return value.encode() if isinstance(value, str) else base64.b64decode(value["b64"], validate=True)
     except (UnicodeEncodeError, binascii.Error, ValueError, TypeError, KeyError) as why:
-        raise ProtocolError('it must be a name: a string or {"b64"}') from why
+        raise ProtocolError(f'it must be {what}: a string or {{"b64"}}') from why
+
+
+def text_from_wire(value: Any) -> str:
+    """Of any bytes, as a name has them."""
+    return to_text(_bytes_from_wire(value, "a text"))
+
+
+def from_wire(value: Any, bytes_max: int = NAME_BYTES_MAX) -> str:
+    raw = _bytes_from_wire(value, "a name")
     if not 1 <= len(raw) <= bytes_max or b"\0" in raw:
         raise ProtocolError(f"it must be a name of 1 to {bytes_max} bytes without NUL")
     return to_text(raw)

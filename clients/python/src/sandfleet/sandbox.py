@@ -18,11 +18,12 @@ from .link import TokenSource
 from .names import Name
 from .processes import Process
 from .runs import OnOutput, Run, RunResult, collected
+from .search import Search
 from .session import Settings
 from .specs import DISCARD, GRACE_S, PIPE, Collect, Input, Listed, Output, Spec, state_of
 
 DEFAULT_SOCKET = "/run/sandfleet/agentd.sock"
-FEATURES = ("files", "watch", "processes", "terminals", "archives")
+FEATURES = ("files", "watch", "processes", "terminals", "archives", "search")
 TERMINAL_TAIL_BYTES = 4 << 20
 
 
@@ -52,13 +53,14 @@ class Sandbox:
         on_notice: Callable[[Notice], None] | None = None,
         client: str = "sandfleet-python",
         proof_seconds: float = PROOF_S,
+        ripgrep: Name | None = None,
     ) -> None:
         namespace, _, short = name.rpartition("/")
         self.name = f"{namespace or 'default'}/{short}"
         self._path = os.fsdecode(socket or os.environ.get("SANDFLEET_AGENTD_SOCKET") or DEFAULT_SOCKET)
         self._settings = Settings(client, FEATURES, namespace or "default", short, lease_seconds)
         self._token, self._on_notice = _token_source(token_file), on_notice
-        self._permission_mode, self._workspace_root = permission_mode, workspace_root
+        self._permission_mode, self._workspace_root, self._ripgrep = permission_mode, workspace_root, ripgrep
         self._custody = Custody(lifetime, proof_seconds)
         self._connection: Connection | None = None
 
@@ -77,6 +79,7 @@ class Sandbox:
         self._asking = Asking(connection, self._permission_mode, self._workspace_root)
         self._waits = Waits(self._asking)
         self.files = Files(self._asking, self._custody)
+        self.search = Search(self._asking, self._custody, self._ripgrep)
         self._custody.begin()
         return self
 

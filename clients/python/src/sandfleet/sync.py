@@ -18,6 +18,7 @@ from . import files as _files
 from . import pipes as _pipes
 from . import processes as _processes
 from . import sandbox as _sandbox
+from . import search as _search
 from .errors import Refused
 from .events import Welcome
 from .files import Change
@@ -134,6 +135,11 @@ class Files(_Face[_files.Files]):
             self._portal.call(watching.__aexit__(None, None, None))
 
 
+class Search(_Face[_search.Search]):
+    glob = _blocking(_search.Search.glob)
+    grep = _blocking(_search.Search.grep)
+
+
 class Writer(_Face[_pipes.Writer]):
     write = _blocking(_pipes.Writer.write)
 
@@ -215,6 +221,7 @@ class Sandbox(_Face[_sandbox.Sandbox]):
             self._portal.close()
             raise
         self.files = Files(self._portal, self._inner.files)
+        self.search = Search(self._portal, self._inner.search)
         return self
 
     def close(self) -> None:

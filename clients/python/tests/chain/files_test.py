@@ -4,6 +4,7 @@ import asyncio
 import secrets
 
 import pytest
+import world
 
 from sandfleet import RemoteError, Sandbox
 
@@ -109,3 +110,58 @@ async def test_a_folder_goes_out_and_in_as_an_archive(chain):
         report = await box.extract(archive, "unpacked")
         assert report["files"] == 1
         assert await box.files.read_text("unpacked/sub/file") == "content"
+
+
+async def searched(box, folder):
+    """A folder to search: ignored, hidden, not in UTF-8, and long."""
+    for name, content in {
+        "a.py": "one\nTwo caf\u00e9 two\nthree\n",
+        "sub/b.txt": b"two \xe9 two\n",
+        "sub/c.txt": "x" * 100 + "two",
+        ".hidden.py": "two\n",
+        "left.log": "two\n",
+        ".ignore": "*.log\n",
+    }.items():
+        await box.files.write(f"{folder}/{name}", content)
+
+
+async def test_a_search_sends_the_tool_that_the_sandbox_lacks_once_it_has_the_one(chain, tmp_path):
+    another = tmp_path / "rg"
+    another.write_bytes(b"#!/bin/sh\n")
+    async with Sandbox("default/box", socket=chain.socket, ripgrep=another) as box:
+        await searched(box, "lacking")
+        with pytest.raises(RemoteError, match=f"takes the rg of SHA-256 [0-9a-f]{{64}}, and {another} is another") as missing:
+            await box.search.glob("lacking")
+        assert code_of(missing) == "TOOL_MISSING"
+    async with Sandbox("default/box", socket=chain.socket, ripgrep=world.where("rg")) as box:
+        found = await asyncio.gather(*(box.search.glob("lacking", order="path") for _ in range(4)))
+        assert {each.paths for each in found} == {("a.py", "sub/b.txt", "sub/c.txt")}
+    async with Sandbox("default/box", socket=chain.socket, ripgrep=another) as box:
+        assert (await box.search.glob("lacking")).summary.found == 3, "it is there, and stays"
+
+
+async def test_files_are_found_by_their_names_and_lines_by_what_stands_in_them(chain):
+    async with Sandbox("default/box", socket=chain.socket, ripgrep=world.where("rg")) as box:
+        await searched(box, "searched")
+        found = await box.search.glob("searched", ["*.py", "!a.*"])
+        assert (found.target, found.paths) == (f"{box.cwd}/searched", (".hidden.py",)), "what a glob names is looked at"
+        found = await box.search.glob("searched", hidden=True, ignore_files=False, found_max=2)
+        assert (len(found.paths), found.summary.limit) == (2, "found")
+        assert (await box.search.glob("searched", types=["txt"], order="path")).paths == ("sub/b.txt", "sub/c.txt")
+        found = await box.search.grep("two", "searched", case="smart", line_bytes_max=50, order="path", after=1)
+        told = [(line.path, line.number, line.text[:20], [line.text[a:b] for a, b in line.spans]) for line in found.lines]
+        assert told == [
+            ("a.py", 2, "Two caf\u00e9 two", ["Two", "two"]),
+            ("a.py", 3, "three", []),
+            ("sub/b.txt", 1, "two \udce9 two", ["two", "two"]),
+            ("sub/c.txt", 1, "x" * 20, []),
+        ]
+        assert [line.context for line in found.lines] == [False, True, False, False]
+        assert [line.cut for line in found.lines] == [False, False, False, True]
+        assert [line.offset for line in found.lines] == [4, 18, 0, 0]
+        assert (found.summary.found, found.summary.files, found.summary.limit) == (3, 3, None)
+        assert (await box.search.grep("two", "searched", literal=True, found_max=1)).summary.limit == "found"
+        assert (await box.search.grep("t(wo", "searched", literal=True)).lines == ()
+        with pytest.raises(RemoteError) as wrong:
+            await box.search.grep("t(wo", "searched")
+        assert code_of(wrong) == "INVALID"

@@ -5,6 +5,7 @@ import signal
 import threading
 
 import pytest
+import world
 
 from sandfleet import PIPE, CommandTimedOut
 from sandfleet.sync import Sandbox
@@ -12,11 +13,13 @@ from sandfleet.sync import Sandbox
 
 def test_files_and_commands_without_await(chain):
     told = []
-    with Sandbox("default/box", socket=chain.socket) as box:
+    with Sandbox("default/box", socket=chain.socket, ripgrep=world.where("rg")) as box:
         assert box.files.write("sync/a", "text").created
         assert box.files.read_text("sync/a") == "text"
         assert b"".join(box.files.stream("sync/a")) == b"text"
         assert [entry.name for entry in box.files.tree("sync")] == ["a"]
+        assert box.search.glob("sync").paths == ("a",)
+        assert [line.text for line in box.search.grep("ex", "sync").lines] == ["text"]
         result = box.run(["sh", "-c", "echo out; exit 2"], on_stdout=told.append)
         assert (result.exit_code, [piece.data for piece in told]) == (2, [b"out\n"])
         with box.spawn(["cat"], stdin=PIPE) as cat:
