@@ -144,7 +144,7 @@ aio::Task<bool> Carrier::hand_back(ExecutorLink& link, Carried frame) {
     co_await harness_.outbox.put(wire::encode(wire::to_frame(*renewed)));
     co_return true;
   }
-  if (frame.is(FrameType::kReply)) unanswered_.answered(stream_in(frame.bytes));
+  if (frame.is(FrameType::kReply)) unanswered_.answered(frame.stream);
   parts_.counts.to_harness.count(frame.bytes.size());
   handing_back_ = true;
   co_await harness_.outbox.put(

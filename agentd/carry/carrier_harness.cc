@@ -128,7 +128,7 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
   // What comes before it names the link was meant for one before.
   if (!executor || !resumed_) co_return true;
   if (frame.is(FrameType::kRequest) && !only_waits(frame.bytes))
-    unanswered_.sent(stream_in(frame.bytes), now());
+    unanswered_.sent(frame.stream, now());
   parts_.counts.to_executor.count(frame.bytes.size());
   handing_on_ = true;
   co_await executor->outbox.put(std::move(frame.bytes));

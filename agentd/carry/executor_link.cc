@@ -85,7 +85,7 @@ aio::Task<std::optional<Ending>> ExecutorLink::shake_hands(wire::Hello hello,
 aio::Task<base::Result<Carried>> ExecutorLink::read() {
   CO_TRY(std::string bytes, co_await socket_->read());
   CO_TRY(const auto frame, wire::look_at(bytes));
-  co_return Carried{frame.type, std::move(bytes)};
+  co_return Carried{frame.type, frame.stream, std::move(bytes)};
 }
 
 aio::Task<> ExecutorLink::speak(base::Milliseconds hang_up_within) {

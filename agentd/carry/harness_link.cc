@@ -12,7 +12,7 @@ constexpr std::size_t kPieceBytes = 64u << 10;
 aio::Task<base::Result<std::optional<Carried>>> HarnessLink::read() {
   for (;;) {
     CO_TRY(const auto frame, reader_.next_bytes());
-    if (frame) co_return Carried{frame->type, std::string(frame->bytes)};
+    if (frame) co_return Carried{frame->type, frame->stream, std::string(frame->bytes)};
     // Most links are silent most of the time: those hold no memory to read into.
     if (!co_await stream_->wait_readable()) co_return std::nullopt;
     const auto piece = std::make_unique_for_overwrite<char[]>(kPieceBytes);

@@ -14,6 +14,7 @@ namespace agentd {
 // A frame on its way from one link to another, as it came.
 struct Carried {
   std::uint8_t type = 0;  // A wire::FrameType, or one of a later version.
+  std::uint32_t stream = 0;
   std::string bytes;
 
   bool is(wire::FrameType wanted) const { return type == static_cast<std::uint8_t>(wanted); }

@@ -44,8 +44,10 @@ TEST(UnansweredRequests, AreRememberedAsFarAsThereIsRoom) {
 TEST(UnansweredRequests, AreKnownByTheStreamOfTheirFrame) {
   const std::string frame = wire::encode(
       wire::to_frame(wire::Request{.id = 0x01020304, .op = "echo", .args = base::Json::object()}));
-  EXPECT_EQ(stream_in(frame), 0x01020304u);
-  EXPECT_EQ(stream_in("short"), 0u);
+  const auto seen = wire::look_at(frame);
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->stream, 0x01020304u);
+  EXPECT_FALSE(wire::look_at("short"));
 }
 
 TEST(EndsOfTokens, AreWhatTheySay) {

@@ -4,20 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string_view>
 
 #include "libs/base/clock.h"
 
 namespace agentd {
-
-// The stream that a frame is of (docs/protocol.md, "Frames").
-inline std::uint32_t stream_in(std::string_view frame) {
-  constexpr std::size_t kAt = 6, kBytes = 4;
-  std::uint32_t stream = 0;
-  for (const char byte : frame.substr(std::min(kAt, frame.size()), kBytes))
-    stream = stream << 8 | static_cast<unsigned char>(byte);
-  return stream;
-}
 
 // The requests that have lately gone to an executor, and whose replies have not come back. Its link
 // may end before it has read them, as it cannot before a pause for idleness what it has read, but

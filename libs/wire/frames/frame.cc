@@ -95,7 +95,7 @@ base::Result<std::optional<Frame>> decode(std::string_view bytes) {
 base::Result<FrameBytes> look_at(std::string_view bytes) {
   TRY(const std::string_view body, body_of(bytes));
   TRY(const Parts parts, parts_of(body));
-  return FrameBytes{parts.type, bytes};
+  return FrameBytes{parts.type, parts.stream, bytes};
 }
 
 base::Result<std::optional<std::string_view>> FrameReader::next_whole() {
@@ -125,7 +125,7 @@ base::Result<std::optional<FrameBytes>> FrameReader::next_bytes() {
   TRY(const auto whole, next_whole());
   if (!whole) return std::optional<FrameBytes>();
   TRY(const Parts parts, parts_of(whole->substr(kLengthBytes)));
-  return std::optional<FrameBytes>(FrameBytes{parts.type, *whole});
+  return std::optional<FrameBytes>(FrameBytes{parts.type, parts.stream, *whole});
 }
 
 }  // namespace wire

@@ -54,6 +54,7 @@ struct Frame {
 // version is carried too.
 struct FrameBytes {
   std::uint8_t type = 0;
+  std::uint32_t stream = 0;
   std::string_view bytes;  // All of it, its length included.
 };
 

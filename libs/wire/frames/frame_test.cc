@@ -70,6 +70,9 @@ TEST(Vectors, AreCarriedAsTheyCame) {
       ASSERT_TRUE(seen) << one["name"];
       EXPECT_EQ(seen->bytes, bytes) << one["name"];
       EXPECT_EQ(seen->type, static_cast<std::uint8_t>(bytes[kLengthBytes])) << one["name"];
+      EXPECT_EQ(seen->stream,
+                std::stoul(base::to_hex(bytes.substr(kLengthBytes + 2, 4)), nullptr, 16))
+          << one["name"];
       FrameReader reader;
       reader.add(bytes + bytes);
       for (int count = 0; count < 2; ++count) {
@@ -77,6 +80,7 @@ TEST(Vectors, AreCarriedAsTheyCame) {
         ASSERT_TRUE(next && *next) << one["name"];
         EXPECT_EQ((*next)->bytes, bytes) << one["name"];
         EXPECT_EQ((*next)->type, seen->type) << one["name"];
+        EXPECT_EQ((*next)->stream, seen->stream) << one["name"];
       }
     }
   }
