@@ -40,20 +40,21 @@ base::Result<Addresses> look_up(const std::string& host) {
 }
 
 Names::Names(aio::Executor executor, aio::Background& background, LookUp how)
-    : under_way_(std::move(executor), [&background, how = std::move(how)](std::string host) {
-        return background.run([how, host = std::move(host)] { return how(host); });
-      }) {}
+    : under_way_(std::move(executor), kLookUpsMax,
+                 [&background, how = std::move(how)](std::string host) {
+                   return background.run([how, host = std::move(host)] { return how(host); });
+                 }) {}
 
 aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseconds within) {
   if (const std::string known = known_address(host); !known.empty()) co_return Addresses{known};
-  if (!under_way_.contains(host) && under_way_.size() >= kLookUpsMax)
-    co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
-                          ": too many names are looked up just now");
   auto found = co_await aio::within(under_way_.get(host), within);
   if (!found)
     co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
                           ": no answer came in time");
-  co_return *std::move(found);
+  if (!*found)
+    co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
+                          ": too many names are looked up just now");
+  co_return **std::move(found);
 }
 
 }  // namespace agentd

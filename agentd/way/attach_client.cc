@@ -20,15 +20,16 @@ AttachClient::AttachClient(aio::Executor executor, std::unique_ptr<Line> line,
                            AttachClientSettings settings)
     : line_(std::move(line)),
       settings_(settings),
-      questions_(std::move(executor), [this](Key key) { return put(std::move(key)); }) {}
+      questions_(std::move(executor), settings.questions_max,
+                 [this](Key key) { return put(std::move(key)); }) {}
 
 aio::Task<Answer> AttachClient::ask(wire::SandboxName sandbox, std::optional<std::string> token) {
   if (token && !is_token(*token))
     co_return NoWay{wire::NoEntry::kDenied, "what was shown is no token of a ServiceAccount"};
-  const Key key{sandbox.space, sandbox.name, std::move(token)};
-  if (!questions_.contains(key) && questions_.size() >= settings_.questions_max)
-    co_return unavailable("too many questions to the attach service at once");
-  co_return co_await questions_.get(key);
+  Key key{sandbox.space, sandbox.name, std::move(token)};
+  auto answer = co_await questions_.get(std::move(key));
+  if (!answer) co_return unavailable("too many questions to the attach service at once");
+  co_return *std::move(answer);
 }
 
 aio::Task<Answer> AttachClient::put(Key key) {

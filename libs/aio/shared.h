@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,17 +17,19 @@ template <typename Key, typename Value>
 class Shared {
  public:
   using Begin = std::function<Task<Value>(Key)>;
-  Shared(Executor executor, Begin begin)
-      : executor_(executor), begin_(std::move(begin)), tasks_(std::move(executor)) {}
+  // `at_most`: under way at once.
+  Shared(Executor executor, std::size_t at_most, Begin begin)
+      : executor_(executor),
+        at_most_(at_most),
+        begin_(std::move(begin)),
+        tasks_(std::move(executor)) {}
 
-  // What is under way.
-  std::size_t size() const { return under_way_.size(); }
-  bool contains(const Key& key) const { return under_way_.contains(key); }
-
-  Task<Value> get(Key key) {
+  // Nothing: so much else is under way that this was not begun.
+  Task<std::optional<Value>> get(Key key) {
     const auto known = under_way_.find(key);
     auto one = known == under_way_.end() ? nullptr : known->second;
     if (!one) {
+      if (under_way_.size() >= at_most_) co_return std::nullopt;
       one = under_way_.emplace(key, std::make_shared<One>(executor_)).first->second;
       tasks_.spawn(work(std::move(key), one));
     }
@@ -48,6 +51,7 @@ class Shared {
   }
 
   const Executor executor_;
+  const std::size_t at_most_;
   const Begin begin_;
   std::map<Key, std::shared_ptr<One>> under_way_;
   TaskGroup tasks_;  // Last: they use all of the above.
