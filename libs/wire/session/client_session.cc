@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t kArgsBytesMax = kHeaderBytesMax - (64u << 10);
 
-bool names(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
-  return std::ranges::find(ids, id) != ids.end();
-}
-
 }  // namespace
 
 ClientSession::ClientSession(ClientSettings settings) : settings_(std::move(settings)) {}

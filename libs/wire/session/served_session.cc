@@ -10,10 +10,6 @@ namespace {
 
 base::Error broken(std::string_view how) { return base::error(base::ErrorCode::kInvalid, how); }
 
-bool names(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
-  return std::ranges::find(ids, id) != ids.end();
-}
-
 }  // namespace
 
 void ServedSession::link_up(std::string link) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,6 +23,10 @@ inline constexpr std::size_t kChunkBytesAfterCut = 2u << 10;  // At first; each 
 // What one stream may hold while all of a session's hold `held` together.
 constexpr std::size_t stream_allowance(std::size_t held) {
   return held < kStreamsBytesMax ? kStreamBytesMax : kStreamBytesAlways;
+}
+
+inline bool names(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
+  return std::ranges::find(ids, id) != ids.end();
 }
 
 // The streams of a session on one of its sides, and whose turn it is. An id may have one stream
