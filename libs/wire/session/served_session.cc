@@ -139,8 +139,9 @@ std::optional<Failure> ServedSession::refusal(const Request& request) const {
   }
   if (unanswered() >= kRequestsMax)
     return failure(FailureCode::kBusy, "too many requests are unanswered");
-  if (streams_in_use() + request.up + request.down.has_value() + request.streams.size() >
-      kStreamsMax)
+  const std::size_t fresh = request.up + request.down.has_value() + request.streams.size();
+  // Those in use are counted only where all that are known would be too many.
+  if (streams_.size() + fresh > kStreamsMax && streams_in_use() + fresh > kStreamsMax)
     return failure(FailureCode::kBusy, "too many streams are open");
   return std::nullopt;
 }
