@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libs/api/annotations.h"
 #include "libs/api/fields.h"
 #include "libs/base/time.h"
 
@@ -19,9 +20,7 @@ std::string to_text(const Attempt& attempt) {
 }
 
 std::optional<Attempt> attempt_of(const Metadata& metadata) {
-  const auto found = metadata.annotations.find(std::string(kAttemptAnnotation));
-  if (found == metadata.annotations.end()) return std::nullopt;
-  const auto json = base::parse_json(found->second);
+  const auto json = base::parse_json(annotation_of(metadata, kAttemptAnnotation));
   if (!json) return std::nullopt;
   const auto nonce = base::text_at(*json, "nonce");
   const auto epoch = base::integer_at(*json, "epoch");
