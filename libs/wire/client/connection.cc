@@ -249,13 +249,12 @@ void Connection::hang_up(const std::optional<Close>& why) {
   if (why) trouble_ = why->message;
   const AfterLink after = why ? after_close(*why, so_far_) : Redial{redial_after(so_far_)};
   if (const auto* end = std::get_if<GiveUp>(&after)) return give_up(end->why);
-  if (const auto* anew = std::get_if<BeginAnew>(&after)) {
-    session_.abandon(anew->why);
+  const auto& redial = std::get<Redial>(after);
+  if (redial.anew) {
+    session_.abandon(*redial.anew);
     hear_events();
-    dial_at_ = now + anew->after;
-  } else {
-    dial_at_ = now + std::get<Redial>(after).after;
   }
+  dial_at_ = now + redial.after;
   so_far_.denied = why && why->reason == CloseReason::kDenied;
   ++so_far_.tries;
 }

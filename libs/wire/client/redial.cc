@@ -36,7 +36,7 @@ AfterLink after_close(const Close& close, const Redialling& so_far) {
       return give_up(FailureCode::kUnsupported, close);
     case CloseReason::kProtocol:  // At first it is our hello, which stays as it is.
       if (!so_far.welcomed) return give_up(FailureCode::kInternal, close);
-      return BeginAnew{usual, failure_of(FailureCode::kInternal, close)};
+      return Redial{usual, failure_of(FailureCode::kInternal, close)};
     case CloseReason::kDenied:  // Another credential may do, and each link gets a new one.
       if (so_far.denied) return give_up(FailureCode::kDenied, close);
       return Redial{usual};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include "libs/base/clock.h"
@@ -22,18 +23,15 @@ struct Redialling {
 
 struct Redial {
   base::Milliseconds after{};
+  // Why this session has ended, with all that was asked in it: another one is begun.
+  std::optional<Failure> anew = std::nullopt;
   bool operator==(const Redial&) const = default;
-};
-struct BeginAnew {  // In another session: this one has ended, with all that was asked in it.
-  base::Milliseconds after{};
-  Failure why;
-  bool operator==(const BeginAnew&) const = default;
 };
 struct GiveUp {
   Failure why;
   bool operator==(const GiveUp&) const = default;
 };
-using AfterLink = std::variant<Redial, BeginAnew, GiveUp>;
+using AfterLink = std::variant<Redial, GiveUp>;
 
 // Each try waits twice as long as the one before, less up to half by chance.
 base::Milliseconds redial_after(const Redialling& so_far);

@@ -46,7 +46,7 @@ const RedialCase kCases[] = {
     {"protocol",
      {Reason::kProtocol, "gap"},
      kInside,
-     BeginAnew{Milliseconds(50), {FailureCode::kInternal, "gap"}}},
+     Redial{Milliseconds(50), Failure{FailureCode::kInternal, "gap"}}},
     {"end, without a word",
      {Reason::kEnd},
      kFirst,
