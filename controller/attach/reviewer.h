@@ -10,8 +10,6 @@
 
 namespace controller {
 
-// Tokens for the attach service carry this audience, so that none of them opens anything else.
-
 // Who asks, as the API server knows them.
 struct Caller {
   std::string name, uid;

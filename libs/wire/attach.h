@@ -8,8 +8,9 @@
 namespace wire {
 
 inline constexpr char kAttachPath[] = "/v1/attach";
-inline constexpr char kAttachAudience[] = "sandfleet.dev/attach";  // Of a harness's token there.
-inline constexpr std::size_t kHarnessTokenBytesMax = 16u << 10;    // And how long it may be.
+// Of a harness's token there, which so opens nothing else; and how long it may be.
+inline constexpr char kAttachAudience[] = "sandfleet.dev/attach";
+inline constexpr std::size_t kHarnessTokenBytesMax = 16u << 10;
 
 // Why an attach token is not given: the reply's `reason`.
 enum class NoEntry {
