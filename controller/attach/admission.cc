@@ -18,11 +18,11 @@ Refused not_yet(const api::Sandbox& sandbox, std::string what) {
 
 // Who was here before may have woken it, or its owner.
 Verdict judge_idle(const api::Sandbox& sandbox, const std::string& name) {
-  const bool wakes = sandbox.spec.lifecycle.wake_on_attach;
-  if (api::stays_idle(sandbox) && !wakes)
+  const bool idles = api::stays_idle(sandbox);
+  if (idles && !sandbox.spec.lifecycle.wake_on_attach)
     return Refused{NoEntry::kPaused, name + " is paused because it idled"};
   Refused meanwhile = not_yet(sandbox, name + " was paused because it idled, and is being woken");
-  if (api::stays_idle(sandbox)) return Wakes{std::move(meanwhile)};
+  if (idles) return Wakes{std::move(meanwhile)};
   return meanwhile;
 }
 
