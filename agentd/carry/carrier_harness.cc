@@ -30,6 +30,8 @@ bool only_waits(std::string_view request) {
   return read && wire::only_waits(*read);
 }
 
+wire::Close hung_up() { return close_of(CloseReason::kSilent, "its harness hung up"); }
+
 }  // namespace
 
 aio::Task<bool> Carrier::greet() {
@@ -88,7 +90,7 @@ aio::Task<> Carrier::listen() {
       co_await refuse(frame.error().message);
       co_return co_await aio::sleep_for(parts_.times.last_word);  // It has no frames any more.
     }
-    if (!*frame) co_return co_await part(close_of(CloseReason::kSilent, "its harness hung up"));
+    if (!*frame) co_return co_await part(hung_up());
     harness_pulse_.heard(now());
     if (leaving_) continue;
     if (!co_await hand_on(**std::move(frame))) co_return;
@@ -108,7 +110,7 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
     if (const auto* close = std::get_if<wire::Close>(&*message)) {
       const bool ends =
           close->reason == CloseReason::kEnd || close->reason == CloseReason::kProtocol;
-      co_await part(ends ? *close : close_of(CloseReason::kSilent, "its harness hung up"));
+      co_await part(ends ? *close : hung_up());
       co_return false;
     }
     if (auto* renewal = std::get_if<wire::Renew>(&*message)) {
