@@ -1,10 +1,12 @@
 #include "libs/manifests/requests.h"
 
 #include <chrono>
+#include <vector>
 
 #include "libs/api/words.h"
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
+#include "libs/base/strings.h"
 #include "libs/manifests/record.h"
 
 namespace manifests {
@@ -23,6 +25,16 @@ constexpr std::pair<Request::Kind, const char*> kKinds[] = {
     {Request::Kind::kRecreate, "Recreate"},
     {Request::Kind::kReleaseBrake, "ReleaseBrake"},
 };
+
+Result<Request::Kind> kind_of(const std::string& written) {
+  std::vector<std::string> words;
+  for (const auto& [kind, word] : kKinds) {
+    if (written == word) return kind;
+    words.emplace_back(word);
+  }
+  return base::error(ErrorCode::kInvalid, "the kind \"", written, "\" is none of ",
+                     base::join(words, ", "));
+}
 
 bool is_id(const std::string& id) {
   return !id.empty() && id.find_first_not_of("0123456789abcdef-") == std::string::npos;
@@ -44,15 +56,7 @@ Json to_json(const Request& request) {
 Result<Request> request_from_json(const Json& json) {
   Request request;
   const std::string written = base::text_at(json, "kind").value_or("");
-  bool known = false;
-  for (const auto& [kind, word] : kKinds) {
-    if (written != word) continue;
-    request.kind = kind;
-    known = true;
-  }
-  if (!known)
-    return base::error(ErrorCode::kInvalid, "the kind \"", written,
-                       "\" is none of Delete, Reconcile, Wake, Recreate, ReleaseBrake");
+  TRY(request.kind, kind_of(written));
   request.key = {base::text_at(json, "namespace").value_or(""),
                  base::text_at(json, "name").value_or("")};
   if (request.key.name.empty() && request.kind != Request::Kind::kReleaseBrake)
