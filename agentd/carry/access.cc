@@ -18,8 +18,8 @@ Answer only_into(const std::optional<std::string>& uid, const wire::SandboxName&
                  Answer answer) {
   const auto* way = std::get_if<Way>(&answer);
   if (!way || !uid || way->uid == *uid) return answer;
-  return NoWay{wire::NoEntry::kEnded, "Sandbox " + sandbox.space + "/" + sandbox.name +
-                                          " was deleted, and another has its name"};
+  return NoWay{wire::NoEntry::kEnded,
+               "Sandbox " + to_text(sandbox) + " was deleted, and another has its name"};
 }
 
 }  // namespace

@@ -21,10 +21,6 @@ base::Milliseconds back_off(const Situation& now) {
   return kBackOff.after(now.failures + 1, now.jitter);
 }
 
-std::string name_of(const Situation& situation) {
-  return situation.sandbox.space + "/" + situation.sandbox.name;
-}
-
 Leave leave(CloseReason reason, const std::string& message,
             std::optional<base::Milliseconds> retry_after = {}) {
   wire::Close close{.reason = reason, .message = std::string(base::cut(message, 1024))};
@@ -40,7 +36,7 @@ Rest rest(const Situation& now) {
 Step try_again(const Situation& now, bool with_the_same_way, const std::string& trouble,
                std::optional<base::Milliseconds> retry_after = {}) {
   if (now.alone >= now.patience)
-    return leave(CloseReason::kBusy, "Sandbox " + name_of(now) + ": " + trouble,
+    return leave(CloseReason::kBusy, "Sandbox " + to_text(now.sandbox) + ": " + trouble,
                  retry_after.value_or(kAskLater));
   const auto after = std::max(retry_after.value_or(0ms), back_off(now));
   if (with_the_same_way && now.way_holds) return Dial{after};
@@ -55,7 +51,7 @@ bool is_paused(const Situation& now) {
 // The executor was not reached, or was lost.
 Step find_it_again(const Situation& now, const std::string& trouble, bool by_another_way = false) {
   if (now.standing == Standing::kEnded)
-    return leave(CloseReason::kDenied, "Sandbox " + name_of(now) + " has ended");
+    return leave(CloseReason::kDenied, "Sandbox " + to_text(now.sandbox) + " has ended");
   if (now.welcomed && is_paused(now) && !now.demanded && !now.unheard) return rest(now);
   // It may be elsewhere by now: the same way is good for one more attempt.
   return try_again(now, now.failures == 0 && !by_another_way, trouble);
@@ -72,9 +68,10 @@ Step after(const NoWay& refused, const Situation& now) {
       return leave(CloseReason::kDenied, refused.message);
     case wire::NoEntry::kPaused:
       if (now.welcomed && !now.demanded) return rest(now);
-      return leave(CloseReason::kQuiesce,
-                   refused.message + "; resume it with `sandfleet resume " + name_of(now) + "`",
-                   kAskLater);
+      return leave(
+          CloseReason::kQuiesce,
+          refused.message + "; resume it with `sandfleet resume " + to_text(now.sandbox) + "`",
+          kAskLater);
     case wire::NoEntry::kRateLimited:
     case wire::NoEntry::kNotReady:
     case wire::NoEntry::kUnavailable:

@@ -29,7 +29,7 @@ void Roster::join(Member& member) {
 }
 
 bool Roster::enter(Member& member, const wire::SandboxName& sandbox) {
-  const std::string name = sandbox.space + "/" + sandbox.name;
+  const std::string name = to_text(sandbox);
   greeting_.remove(&member);
   if (closed_) return false;
   if (entered_.size() >= limits_.links_max) return false;

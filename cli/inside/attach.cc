@@ -26,7 +26,7 @@ std::string way_back(const wire::Connection& connection, const Options& options,
   add("--socket", options.socket);
   add("--token-file", options.token_file);
   add("--service-account", options.service_account);
-  return text + " " + sandbox->space + "/" + sandbox->name + " " + handle;
+  return text + " " + to_text(*sandbox) + " " + handle;
 }
 
 base::Result<Seat> seat_for(const wire::Connection& connection, const Options& options,

@@ -387,6 +387,8 @@ Failure failure(FailureCode code, std::string_view message) {
   return {code, std::string(base::cut(message, kLongText.bytes_max))};
 }
 
+std::string to_text(const SandboxName& sandbox) { return sandbox.space + "/" + sandbox.name; }
+
 std::string_view to_word(FailureCode code) {
   for (const auto& [one, word] : kFailureCodes)
     if (one == code) return word;

@@ -79,6 +79,7 @@ struct SandboxName {
   std::string space, name;
   bool operator==(const SandboxName&) const = default;
 };
+std::string to_text(const SandboxName& sandbox);  // "namespace/name"
 
 struct Versions {
   std::int64_t min = kProtocolVersion, max = kProtocolVersion;
