@@ -27,8 +27,7 @@ std::string_view word_for(const Ending& ending) {
 
 std::string_view word_for(const wire::Welcome& welcome) {
   if (welcome.resumed) return "resumed";
-  if (!welcome.why) return "new";
-  return *welcome.why == wire::NotResumed::kLost ? "lost" : "unknown";
+  return welcome.why ? to_word(*welcome.why) : "new";
 }
 
 std::string message_of(const Ending& ending) {

@@ -395,6 +395,12 @@ std::string_view to_word(FailureCode code) {
   return {};
 }
 
+std::string_view to_word(NotResumed why) {
+  for (const auto& [one, word] : kWhys)
+    if (one == why) return word;
+  return {};
+}
+
 std::string_view to_word(CloseReason reason) {
   for (const auto& [one, word] : kCloseReasons)
     if (one == reason) return word;

@@ -120,6 +120,7 @@ struct Limits {
 };
 
 enum class NotResumed { kUnknown, kLost };
+std::string_view to_word(NotResumed why);
 
 struct Welcome {
   std::int64_t version = kProtocolVersion;
