@@ -1,8 +1,8 @@
 #include "libs/wire/attach.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
+
+#include "libs/wire/words.h"
 
 namespace wire {
 namespace {
@@ -20,17 +20,7 @@ constexpr std::pair<NoEntry, std::string_view> kWords[] = {
 
 }  // namespace
 
-std::string_view to_word(NoEntry reason) {
-  const auto* const known =
-      std::ranges::find(kWords, reason, [](const auto& each) { return each.first; });
-  return known == std::end(kWords) ? "Unavailable" : known->second;
-}
-
-std::optional<NoEntry> no_entry_of(std::string_view word) {
-  const auto* const known =
-      std::ranges::find(kWords, word, [](const auto& each) { return each.second; });
-  if (known == std::end(kWords)) return std::nullopt;
-  return known->first;
-}
+std::string_view to_word(NoEntry reason) { return word_for(kWords, reason); }
+std::optional<NoEntry> no_entry_of(std::string_view word) { return value_for(kWords, word); }
 
 }  // namespace wire

@@ -4,6 +4,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/json.h"
+#include "libs/wire/words.h"
 
 namespace wire {
 namespace {
@@ -17,17 +18,8 @@ constexpr std::string_view to_word(TokenKind kind) {
 
 }  // namespace
 
-std::string_view to_word(Ceiling ceiling) {
-  for (const auto& [value, word] : kCeilingWords)
-    if (value == ceiling) return word;
-  return {};
-}
-
-std::optional<Ceiling> ceiling_of(std::string_view word) {
-  for (const auto& [value, spelled] : kCeilingWords)
-    if (spelled == word) return value;
-  return std::nullopt;
-}
+std::string_view to_word(Ceiling ceiling) { return word_for(kCeilingWords, ceiling); }
+std::optional<Ceiling> ceiling_of(std::string_view word) { return value_for(kCeilingWords, word); }
 
 namespace {
 

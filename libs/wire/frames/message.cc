@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "libs/base/strings.h"
+#include "libs/wire/words.h"
 
 namespace wire {
 namespace {
@@ -389,23 +390,9 @@ Failure failure(FailureCode code, std::string_view message) {
 
 std::string to_text(const SandboxName& sandbox) { return sandbox.space + "/" + sandbox.name; }
 
-std::string_view to_word(FailureCode code) {
-  for (const auto& [one, word] : kFailureCodes)
-    if (one == code) return word;
-  return {};
-}
-
-std::string_view to_word(NotResumed why) {
-  for (const auto& [one, word] : kWhys)
-    if (one == why) return word;
-  return {};
-}
-
-std::string_view to_word(CloseReason reason) {
-  for (const auto& [one, word] : kCloseReasons)
-    if (one == reason) return word;
-  return {};
-}
+std::string_view to_word(FailureCode code) { return word_for(kFailureCodes, code); }
+std::string_view to_word(NotResumed why) { return word_for(kWhys, why); }
+std::string_view to_word(CloseReason reason) { return word_for(kCloseReasons, reason); }
 
 Frame to_frame(Message message) {
   Frame frame{.type = static_cast<FrameType>(message.index() + 1)};
