@@ -141,7 +141,8 @@ void Watch::handle(int watched, std::uint32_t mask, std::uint32_t cookie, const 
   const std::string path = join(folder->second, name);
   if (is_staged_name(name)) {
     if (staged_.size() >= kStagedMax) staged_.clear();
-    if (mask & IN_MOVED_FROM) staged_[cookie] = name;
+    // A private one is told of as the rename that it is.
+    if (mask & IN_MOVED_FROM && !name.starts_with(kPrivateStagingPrefix)) staged_[cookie] = name;
     return;
   }
   if (mask & (IN_MODIFY | IN_ATTRIB) && is_nameless(name, join(folders_.top_, path))) return;

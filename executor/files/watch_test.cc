@@ -74,6 +74,18 @@ TEST(Watch, TellsOfAnUploadAsIfItWereWrittenInPlace) {
             (std::vector<WatchEvent>{{"file", kMode}, {"file", kWritten}}));
 }
 
+TEST(Watch, TellsOfAHarnesssWriteAsOfAnyRename) {
+  Scratch scratch;
+  scratch.write("file", "old");
+  const std::string staged = scratch / (std::string(kPrivateStagingPrefix) + "1");
+  EXPECT_EQ(changes(scratch, false, {"file", kCreated},
+                    [&] {
+                      std::ofstream(staged) << "new";
+                      fs::rename(staged, scratch / "file");
+                    }),
+            (std::vector<WatchEvent>{{"file", kCreated}}));
+}
+
 TEST(Watch, FollowsNewFoldersWhenRecursive) {
   Scratch scratch;
   fs::create_directories(scratch.path() / "a/b");

@@ -108,13 +108,15 @@ aio::Task<FsResult<Filesystem::InTurn<Filesystem::OutcomeOf<Work>>>> Filesystem:
     }
     if (!co_await place->wait(abort)) co_return aborted("change", key);
     using Worked = std::pair<Target, std::optional<OutcomeOf<Work>>>;
-    auto work_there = [&]() -> FsResult<Worked> {
+    // Closed in the background too, once the outcome is on its way.
+    auto work_there = [&, replaced = base::Fd()]() mutable -> FsResult<Worked> {
       TRY(Target target, locator(address));
       if (target.key != key) return Worked(std::move(target), std::nullopt);
       TRY(auto outcome, work(target));
+      if constexpr (requires { outcome.replaced; }) replaced = std::move(outcome.replaced);
       return Worked(std::move(target), std::move(outcome));
     };
-    CO_TRY(Worked worked, co_await background_.run(work_there));
+    CO_TRY(Worked worked, co_await background_.run(std::move(work_there)));
     auto& [target, outcome] = worked;
     if (outcome)
       co_return InTurn<OutcomeOf<Work>>{*std::move(place), std::move(target), *std::move(outcome)};

@@ -206,13 +206,30 @@ TEST_F(Clients, AnUploadBecomesVisibleAsAWhole) {
   tree_.write("file", "old");
   const When staged(Step::kStaged, [&](std::string_view) {
     EXPECT_EQ(tree_.read("file"), "old");
-    EXPECT_EQ(tree_.leftovers(), 1u);
+    EXPECT_EQ(tree_.everything(), std::vector<std::string>{"file"});
   });
   const auto wrote = run(upload(files_, at("file"), {"one ", "two ", "three"}));
   ASSERT_TRUE(wrote.ok()) << wrote.error().message;
   EXPECT_EQ(tree_.read("file"), "one two three");
   EXPECT_EQ(wrote->version, version("file"));
   EXPECT_EQ(tree_.leftovers(), 0u);
+}
+
+// Whether this process holds files open that have no name any more, below that folder.
+bool holds_what_is_gone(const std::filesystem::path& folder) {
+  for (const auto& open : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ended;
+    const std::string where = std::filesystem::read_symlink(open.path(), ended).string();
+    if (where.starts_with(folder.string()) && where.ends_with(" (deleted)")) return true;
+  }
+  return false;
+}
+
+TEST_F(Clients, WhatWasReplacedIsLetGoOf) {
+  tree_.write("file", "old");
+  ASSERT_TRUE(run(files_.write(at("file"), {kFull}, "new", {})).ok());
+  ASSERT_TRUE(run(upload(files_, at("file"), {"newer"})).ok());
+  EXPECT_TRUE(base::eventually([&] { return !holds_what_is_gone(tree_.path()); }));
 }
 
 aio::Task<> keep_code(aio::Task<FsResult<base::Done>> task, std::string& code) {

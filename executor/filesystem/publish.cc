@@ -122,14 +122,17 @@ FileResult<base::Done> move_name(const base::Fd& from, const std::string& name, 
   return FileError("move", new_name, errno);
 }
 
-FsResult<std::size_t> publish(const Staging& staging, const std::string& key, Replace replace) {
+FsResult<std::size_t> publish(Staging& staging, const std::string& key, Replace replace) {
   for (int tries = 1;; ++tries) {
     const auto place = find_place(key);
     if (!place) return FsError(place.error());
     const std::size_t folders = place->missing.size();
-    const auto published = folders == 0 ? move_name(staging.folder(), Staging::kContent,
-                                                    place->folder, place->name, replace)
-                                        : publish_with_folders(staging, *place);
+    CHECK_OK(folders == 0 ? staging.name_content(*place) : staging.wrap_content(*place));
+    reached(Step::kNamed, key);
+    const auto published = folders == 0
+                               ? move_name(staging.content_folder(), staging.content_name(),
+                                           place->folder, place->name, replace)
+                               : publish_with_folders(staging, *place);
     if (published) return folders;
     // Another made one of the folders: ours goes into that.
     if (folders > 0 && published.error().error_number == EEXIST && tries < kTriesMax) continue;

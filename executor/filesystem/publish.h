@@ -16,10 +16,10 @@ enum class Replace { kAllowed, kNever };
 FileResult<base::Done> move_name(const base::Fd& from, const std::string& name, const base::Fd& to,
                                  const std::string& new_name, Replace replace);
 
-// Moves the staging's "content" to `key`. kNotObserved when something is there that may not be
+// Moves the staging's content to `key`. kNotObserved when something is there that may not be
 // replaced; kNotRegularFile when what is there is a folder. When it has failed, nothing was
 // changed; else, how many folders came along.
-FsResult<std::size_t> publish(const Staging& staging, const std::string& key, Replace replace);
+FsResult<std::size_t> publish(Staging& staging, const std::string& key, Replace replace);
 
 // Makes the name of what was published outlast a loss of power, and those of the folders that came
 // along.

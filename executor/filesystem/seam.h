@@ -11,6 +11,7 @@ enum class Mechanism {
   kOpenat2,    // Walks in one system call; without: name by name.
   kNoLinks,    // Walks that go through no link.
   kNoReplace,  // A new name that takes no other's place.
+  kNameless,   // Files that are gathered without a name.
   kClearing,   // Stagings that are removed when they end.
   kSweep,      // Stagings that are removed at the next start.
   kTurns,      // Changes of one file that wait for one another.
@@ -22,7 +23,8 @@ bool left_out(Mechanism mechanism);
 enum class Step {
   kLocated,     // A path has been resolved to where it leads.
   kStaged,      // All bytes are gathered.
-  kPublishing,  // The next call makes it visible.
+  kPublishing,  // The next step makes it visible.
+  kNamed,       // What was gathered has a name of its own; the next call makes it visible.
   kPublished,   // It is visible; what was gathered aside is not yet cleared.
   kRemoving,    // One more entry is about to go.
 };

@@ -150,28 +150,42 @@ base::Result<std::shared_ptr<Stagings>> Stagings::open(const std::filesystem::pa
 }
 
 FsResult<Staging> Stagings::begin(const Place& place) {
+  TRY(Staging staging, admit());
+  CHECK_OK(staging.make_folder(place));
+  return staging;
+}
+
+FsResult<Staging> Stagings::begin_file(const Place& place) {
+  TRY(Staging staging, admit());
+  if (staging.open_without_name(place)) return staging;
+  CHECK_OK(staging.make_folder(place));
+  CHECK_OK(staging.make_file());
+  return staging;
+}
+
+FsResult<Staging> Stagings::admit() {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->count >= limits_.stagings)
+    return fs_busy("there are already ", std::to_string(limits_.stagings),
+                   " files being written; try again");
+  ++state_->count;
   Staging staging;
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (state_->count >= limits_.stagings)
-      return fs_busy("there are already ", std::to_string(limits_.stagings),
-                     " files being written; try again");
-    if (const auto recorded = state_->put_on_record(place.folder_path, limits_.folders); !recorded)
-      return FsError(recorded.error());
-    ++state_->count;
-    ++state_->active[place.folder_path];
-    staging.all_ = shared_from_this();
-    staging.name_ = name_beginning(state_->record.tag) + base::random_hex(kNameBytes);
-  }
+  staging.all_ = shared_from_this();
+  staging.name_ = name_beginning(state_->record.tag) + base::random_hex(kNameBytes);
+  return staging;
+}
+
+FsResult<base::Done> Stagings::settle(Staging& staging, const Place& place) {
+  base::Fd parent(::openat(place.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!parent) return FsError("write in", place.folder_path, errno);
+  const std::lock_guard lock(state_->mutex);
+  if (const auto recorded = state_->put_on_record(place.folder_path, limits_.folders); !recorded)
+    return FsError(recorded.error());
+  ++state_->active[place.folder_path];
+  staging.parent_ = std::move(parent);
   staging.parent_path_ = place.folder_path;
   staging.path_ = below(place.folder_path, staging.name_);
-  staging.parent_ = base::Fd(::openat(place.folder.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!staging.parent_ || ::mkdirat(staging.parent_.get(), staging.name_.c_str(), 0700) != 0)
-    return FsError("write in", place.folder_path, errno);
-  staging.folder_ = base::Fd(::openat(staging.parent_.get(), staging.name_.c_str(),
-                                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!staging.folder_) return FsError("write in", place.folder_path, errno);
-  return staging;
+  return base::Done{};
 }
 
 std::size_t Stagings::count() const {
@@ -191,11 +205,12 @@ bool Stagings::take_bytes(std::uint64_t bytes) {
   return true;
 }
 
-void Stagings::ended(const std::string& folder, std::uint64_t bytes) {
+void Stagings::ended(const Staging& staging) {
   const std::lock_guard lock(state_->mutex);
   --state_->count;
-  state_->bytes -= bytes;
-  const auto busy = state_->active.find(folder);
+  state_->bytes -= staging.counted_;
+  if (!staging.parent_) return;
+  const auto busy = state_->active.find(staging.parent_path_);
   if (--busy->second == 0) state_->active.erase(busy);
 }
 
@@ -211,8 +226,45 @@ void Staging::clear() {
     if (!removed && removed.error().fs != FsCode::kNotFound)
       base::log::warn("cannot remove what was half-written", {{"error", removed.error()}});
   }
-  all_->ended(parent_path_, counted_);
+  all_->ended(*this);
   all_.reset();
+}
+
+// False where the filesystem has no such files, or anything else is wrong.
+bool Staging::open_without_name(const Place& place) {
+  if (left_out(Mechanism::kNameless)) return false;
+  path_ = place.folder_path;
+  file_ = base::Fd(::openat(place.folder.get(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  return static_cast<bool>(file_);
+}
+
+FsResult<base::Done> Staging::make_folder(const Place& place) {
+  CHECK_OK(all_->settle(*this, place));
+  if (::mkdirat(parent_.get(), name_.c_str(), 0700) != 0)
+    return FsError("write in", parent_path_, errno);
+  folder_ = base::Fd(
+      ::openat(parent_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder_) return FsError("write in", parent_path_, errno);
+  return base::Done{};
+}
+
+FsResult<base::Done> Staging::link_file(const base::Fd& folder, const std::string& name) {
+  const std::string itself = "/proc/self/fd/" + std::to_string(file_.get());
+  if (::linkat(AT_FDCWD, itself.c_str(), folder.get(), name.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return FsError("write in", parent_path_, errno);
+  return base::Done{};
+}
+
+FsResult<base::Done> Staging::name_content(const Place& place) {
+  if (parent_) return base::Done{};
+  CHECK_OK(all_->settle(*this, place));
+  return link_file(parent_, name_);
+}
+
+FsResult<base::Done> Staging::wrap_content(const Place& place) {
+  if (folder_) return base::Done{};
+  CHECK_OK(make_folder(place));
+  return link_file(folder_, kContent);
 }
 
 FsResult<base::Done> Staging::make_file() {

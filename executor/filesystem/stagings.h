@@ -15,10 +15,11 @@ namespace executor {
 
 class Staging;
 
-// Where new content is gathered until it is whole: private folders (0700) beside where it is to
-// stand. A crash leaves no more than such folders; the next start removes them, since the folders
-// that they stand in are on record in the runtime folder. Safe to use from several threads; what it
-// gives out keeps it alive.
+// Where new content is gathered until it is whole: a file without a name in the folder where it is
+// to stand, or a private folder (0700) there. A crash leaves no more than such a folder, or a file
+// that had just got a name of its own; the next start removes them, since the folders that they
+// stand in are on record in the runtime folder. Safe to use from several threads; what it gives out
+// keeps it alive.
 class Stagings : public std::enable_shared_from_this<Stagings> {
  public:
   struct Limits {
@@ -39,8 +40,11 @@ class Stagings : public std::enable_shared_from_this<Stagings> {
   Stagings(const Stagings&) = delete;
   Stagings& operator=(const Stagings&) = delete;
 
-  // A new one in `place.folder`. kIoError with kRateLimited when too many are there. Blocks.
+  // A private folder in `place.folder`. kIoError with kRateLimited when too many are there. Blocks.
   FsResult<Staging> begin(const Place& place);
+  // The same for a file, which takes write_at(): one without a name where the filesystem knows
+  // such.
+  FsResult<Staging> begin_file(const Place& place);
   const Limits& limits() const { return limits_; }
   std::size_t count() const;                    // Now.
   std::uint64_t bytes() const;                  // In them.
@@ -51,9 +55,12 @@ class Stagings : public std::enable_shared_from_this<Stagings> {
   struct State;
   Stagings(Limits limits, mode_t umask);
 
+  FsResult<Staging> admit();
+  // `staging` has its name in that folder from here on, where it is on record.
+  FsResult<base::Done> settle(Staging& staging, const Place& place);
   // False when there is no room for so much.
   bool take_bytes(std::uint64_t bytes);
-  void ended(const std::string& folder, std::uint64_t bytes);
+  void ended(const Staging& staging);
 
   const Limits limits_;
   const mode_t umask_;
@@ -61,8 +68,9 @@ class Stagings : public std::enable_shared_from_this<Stagings> {
   std::unique_ptr<State> state_;
 };
 
-// One private folder, with room for one entry: "content". Removed with all in it when it ends, but
-// for what was moved out. One thread at a time.
+// One private folder, with room for one entry: "content"; or one file, which has a name only from
+// the moment before it takes its target's place. Removed with all in it when it ends, but for what
+// was moved out. One thread at a time.
 class Staging {
  public:
   static constexpr const char* kContent = "content";
@@ -71,8 +79,6 @@ class Staging {
   Staging& operator=(Staging&&) = delete;
   ~Staging();
 
-  // Makes the file that takes write_at().
-  FsResult<base::Done> make_file();
   // Up to a byte behind the last one so far, or over what is there already. kTooLarge.
   FsResult<base::Done> write_at(std::uint64_t offset, std::string_view bytes);
   // So many bytes have come to it in another way. kTooLarge.
@@ -81,17 +87,29 @@ class Staging {
   mode_t umask() const { return all_->umask_; }  // Of this process.
 
   const base::Fd& file() const { return file_; }
-  const base::Fd& folder() const { return folder_; }  // The private one.
+  const base::Fd& folder() const { return folder_; }  // The private one; empty without.
   const std::string& path() const { return path_; }
+
+  // From here on the content has a name, in the private folder or in that of `place`, and can be
+  // moved from there.
+  FsResult<base::Done> name_content(const Place& place);
+  // The same, and there is a private folder, in that of `place` if there was none so far.
+  FsResult<base::Done> wrap_content(const Place& place);
+  const base::Fd& content_folder() const { return folder_ ? folder_ : parent_; }
+  std::string content_name() const { return folder_ ? kContent : name_; }
   // Removes it now.
   void clear();
 
  private:
   friend class Stagings;
   Staging() = default;
+  bool open_without_name(const Place& place);
+  FsResult<base::Done> make_folder(const Place& place);
+  FsResult<base::Done> make_file();
+  FsResult<base::Done> link_file(const base::Fd& folder, const std::string& name);
 
   std::shared_ptr<Stagings> all_;
-  base::Fd parent_;
+  base::Fd parent_;  // Where its own name stands; empty as long as that stands nowhere.
   std::string parent_path_, name_, path_;
   base::Fd folder_, file_;
   std::uint64_t size_ = 0;     // Of the file.

@@ -16,25 +16,48 @@ Place place(const Tree& tree, std::string_view name) { return *find_place(tree /
 
 std::string begun(Stagings& stagings, const Place& place) { return code_of(stagings.begin(place)); }
 
+std::string name_of(const Tree& tree, const Staging& staging) {
+  return fs::path(staging.path()).lexically_relative(tree.path()).string();
+}
+
 // covers: A1
-TEST(Staging, IsAPrivateFolderWithAPrivateFileBesideItsTarget) {
+TEST(Staging, OfAFileHasNoNameBeforeItIsWhole) {
   const Tree tree;
   tree.make_folder("folder");
-  auto staging = tree.stagings->begin(place(tree, "folder/file"));
+  const Place there = place(tree, "folder/file");
+  auto staging = tree.stagings->begin_file(there);
   ASSERT_TRUE(staging.ok()) << staging.error().message;
-  ASSERT_TRUE(staging->make_file().ok());
-  const std::string inside = fs::path(staging->path()).lexically_relative(tree.path()).string();
+  ASSERT_TRUE(staging->write_at(0, "bytes").ok());
+  EXPECT_EQ(tree.everything(), std::vector<std::string>{"folder"});
+  ASSERT_TRUE(staging->name_content(there).ok());
+  const std::string name = name_of(tree, *staging);
+  EXPECT_EQ(tree.everything(), (std::vector<std::string>{"folder", name}));
+  EXPECT_TRUE(is_staged_name(fs::path(name).filename().string()));
+  EXPECT_EQ(tree.mode(name), 0600u);
+  EXPECT_EQ(tree.read(name), "bytes");
+  staging->clear();
+  EXPECT_EQ(tree.everything(), std::vector<std::string>{"folder"});
+}
+
+// covers: A1
+TEST(Staging, IsAPrivateFolderWithAPrivateFileWhereAFileMustHaveAName) {
+  const Tree tree;
+  tree.make_folder("folder");
+  const Without nameless(Mechanism::kNameless);
+  const auto staging = tree.stagings->begin_file(place(tree, "folder/file"));
+  ASSERT_TRUE(staging.ok()) << staging.error().message;
+  const std::string inside = name_of(tree, *staging);
   EXPECT_EQ(fs::path(inside).parent_path(), "folder");
   EXPECT_EQ(tree.mode(inside), 0700u);
   EXPECT_EQ(tree.mode(inside + "/content"), 0600u);
-  EXPECT_EQ(code_of(staging->make_file()), "FS_IO_ERROR") << "it takes the place of another";
 }
 
 // covers: A1
 TEST(Staging, TakesBytesInOrderAndAgain) {
   const Tree tree;
-  auto staging = tree.stagings->begin(place(tree, "file"));
-  ASSERT_TRUE(staging->make_file().ok());
+  const Without nameless(Mechanism::kNameless);
+  auto staging = tree.stagings->begin_file(place(tree, "file"));
+  ASSERT_TRUE(staging.ok());
   EXPECT_TRUE(staging->write_at(0, "hello ").ok());
   EXPECT_TRUE(staging->write_at(6, "there").ok());
   EXPECT_TRUE(staging->write_at(4, "o ther").ok());  // Sent again after a cut.
@@ -47,9 +70,9 @@ TEST(Staging, TakesBytesInOrderAndAgain) {
 // covers: A1 A5
 TEST(Staging, LeavesNothing) {
   const Tree tree;
+  const Without nameless(Mechanism::kNameless);
   {
-    auto staging = tree.stagings->begin(place(tree, "file"));
-    ASSERT_TRUE(staging->make_file().ok());
+    auto staging = tree.stagings->begin_file(place(tree, "file"));
     ASSERT_TRUE(staging->write_at(0, "bytes").ok());
     EXPECT_EQ(tree.stagings->count(), 1u);
     const Staging moved = *std::move(staging);
@@ -81,32 +104,30 @@ TEST(Stagings, AreSoManyAtMost) {
 TEST(Stagings, HoldSoManyBytesAtMost) {
   const Tree tree;
   const auto stagings = tree.reopened({.file_bytes = 10, .bytes = 15});
-  auto first = stagings->begin(place(tree, "one"));
-  ASSERT_TRUE(first->make_file().ok());
+  auto first = stagings->begin_file(place(tree, "one"));
   EXPECT_TRUE(first->write_at(0, "0123456789").ok());
   EXPECT_EQ(code_of(first->write_at(10, "0")), "FS_TOO_LARGE");
   EXPECT_TRUE(first->write_at(5, "56789").ok());
   {
-    auto second = stagings->begin(place(tree, "two"));
-    ASSERT_TRUE(second->make_file().ok());
+    auto second = stagings->begin_file(place(tree, "two"));
     EXPECT_TRUE(second->write_at(0, "01234").ok());
     const auto more = second->write_at(5, "5");
     ASSERT_FALSE(more.ok());
     EXPECT_EQ(more.error().code, base::ErrorCode::kRateLimited);
   }
-  auto third = stagings->begin(place(tree, "three"));
-  ASSERT_TRUE(third->make_file().ok());
+  auto third = stagings->begin_file(place(tree, "three"));
   EXPECT_TRUE(third->write_at(0, "01234").ok());
 }
 
 // Leaves stagings in these folders as a crash would.
 void crash_while_writing_in(const Tree& tree, const std::vector<std::string>& folders) {
+  const Without nameless(Mechanism::kNameless);
   EXPECT_TRUE(ends_abruptly([&] {
     std::vector<Staging> begun;
     const auto stagings = tree.reopened();
     for (const std::string& folder : folders) {
-      auto staging = stagings->begin(place(tree, folder + "/file"));
-      if (!staging || !staging->make_file() || !staging->write_at(0, "half")) return;
+      auto staging = stagings->begin_file(place(tree, folder + "/file"));
+      if (!staging || !staging->write_at(0, "half")) return;
       begun.push_back(*std::move(staging));
     }
     ::_exit(kAbruptEnd);

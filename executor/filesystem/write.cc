@@ -17,24 +17,30 @@
 namespace executor {
 namespace {
 
-// What is at `key` now; nothing when that is absent. kIoError for a link: the address led past it.
-FsResult<std::optional<FileInfo>> look_at_target(const std::string& key) {
-  const auto place = open_without_links(key, O_PATH);
-  if (!place && place.error().error_number == ENOENT) return std::optional<FileInfo>();
+struct Seen {
+  WriteFacts facts;
+  base::Fd existing;  // O_PATH; empty when there is none.
+};
+
+// What is at `key` now. kIoError for a link: the address led past it.
+FsResult<base::Done> look_at_target(const std::string& key, Seen& seen) {
+  auto place = open_without_links(key, O_PATH);
+  if (!place && place.error().error_number == ENOENT) return base::Done{};
   if (!place) return FsError(place.error());
   auto info = look_at(*place, key);
   if (!info) return FsError(info.error());
   if (info->kind == EntryKind::kSymlink) return FsError("write", key, ELOOP);
-  return std::optional<FileInfo>(*std::move(info));
+  seen.facts.existing = *std::move(info);
+  seen.existing = *std::move(place);
+  return base::Done{};
 }
 
-FsResult<WriteFacts> look(const Permission& permission, const std::string& key,
-                          const std::stop_token& abort) {
-  WriteFacts facts{.aborted = abort.stop_requested(), .allowed = permits(permission, key)};
+FsResult<Seen> look(const Permission& permission, const std::string& key,
+                    const std::stop_token& abort) {
+  Seen seen{.facts = {.aborted = abort.stop_requested(), .allowed = permits(permission, key)}};
   // What is seen does not matter then, so neither does a failure to see.
-  if (facts.aborted || !facts.allowed) return facts;
-  TRY(facts.existing, look_at_target(key));
-  return facts;
+  if (!seen.facts.aborted && seen.facts.allowed) CHECK_OK(look_at_target(key, seen));
+  return seen;
 }
 
 FsError refusal(FsCode code, const std::string& key) {
@@ -112,22 +118,22 @@ std::optional<FsCode> objection_to_edit(const WriteFacts& facts,
 
 FsResult<FileWrite> FileWrite::begin(Stagings& stagings, const std::string& key,
                                      WriteRequest request, const std::stop_token& abort) {
-  TRY(const WriteFacts facts, look(request.permission, key, abort));
-  if (const auto code = objection_to_write(facts, request.intent)) return refusal(*code, key);
+  TRY(const Seen seen, look(request.permission, key, abort));
+  if (const auto code = objection_to_write(seen.facts, request.intent)) return refusal(*code, key);
   if (request.size && *request.size > stagings.limits().file_bytes)
     return fs_error(FsCode::kTooLarge, "a file can be written up to ",
                     std::to_string(stagings.limits().file_bytes), " bytes");
   const auto place = find_place(key);
   if (!place) return FsError(place.error());
-  TRY(Staging staging, stagings.begin(*place));
-  CHECK_OK(staging.make_file());
+  TRY(Staging staging, stagings.begin_file(*place));
   return FileWrite(std::move(request), std::move(staging));
 }
 
 FsResult<WriteOutcome> FileWrite::commit(const std::string& key, const std::stop_token& abort) {
   reached(Step::kStaged, key);
   const bool create = std::holds_alternative<CreateIfAbsent>(request_.intent);
-  TRY(const WriteFacts facts, look(request_.permission, key, abort));
+  TRY(Seen seen, look(request_.permission, key, abort));
+  const WriteFacts& facts = seen.facts;
   const auto code = objection_to_write(facts, request_.intent);
   // Whether a new file meets another is for the kernel to say, when it gets its name.
   const bool undecided = create && facts.existing;
@@ -135,6 +141,7 @@ FsResult<WriteOutcome> FileWrite::commit(const std::string& key, const std::stop
   if (code && !undecided && !unseen) return refusal(*code, key);
 
   WriteOutcome outcome{.created = !facts.existing, .target = key};
+  outcome.replaced = std::move(seen.existing);
   if (facts.existing && !create)
     outcome.before = text_before(key, staging_.size(), request_.diff_bytes_max, abort);
   const mode_t new_mode = request_.mode.value_or(0666 & ~staging_.umask());
@@ -153,7 +160,8 @@ FsResult<WriteOutcome> FileWrite::commit(const std::string& key, const std::stop
 
 FsResult<EditOutcome> edit_file(Stagings& stagings, const std::string& key, EditRequest request,
                                 const std::stop_token& abort) {
-  TRY(const WriteFacts facts, look(request.permission, key, abort));
+  TRY(const Seen seen, look(request.permission, key, abort));
+  const WriteFacts& facts = seen.facts;
   if (const auto code = objection_to_edit(facts, request.version)) return refusal(*code, key);
   TRY(const std::string stored, read_old(key, kEditBytesMax, abort));
   TRY(EditedText edited, edit_text(stored, request.edit, kEditBytesMax));
@@ -167,7 +175,8 @@ FsResult<EditOutcome> edit_file(Stagings& stagings, const std::string& key, Edit
 
   EditOutcome outcome{.version = std::move(written.version),
                       .target = std::move(written.target),
-                      .replacements = edited.replacements};
+                      .replacements = edited.replacements,
+                      .replaced = std::move(written.replaced)};
   const std::size_t bytes_max = std::min(request.diff_bytes_max, kDiffBytesMax);
   if (stored.size() < bytes_max && edited.stored.size() < bytes_max) {
     outcome.before = std::move(edited.before);

@@ -12,6 +12,7 @@
 #include "executor/filesystem/stagings.h"
 #include "executor/filesystem/text.h"
 #include "executor/filesystem/version.h"
+#include "libs/base/fd.h"
 
 // Files that are written or edited: readers see the old content or the new, and until a commit
 // nothing has changed.
@@ -51,6 +52,9 @@ struct WriteOutcome {
   std::string version;  // As the next look will show, if nobody else writes.
   std::string target;
   std::optional<std::string> before = {};  // With LF newlines.
+  // What it took the place of. Whoever lets go of that last waits until as much as the kernel was
+  // writing of it has reached the disk, so better when nobody waits for him.
+  base::Fd replaced = {};
 };
 
 // One file on its way. Its calls block; one at a time. Given up, it leaves nothing.
@@ -87,6 +91,7 @@ struct EditOutcome {
   std::string version, target;
   std::size_t replacements = 0;
   std::optional<std::string> before = {}, after = {};
+  base::Fd replaced = {};  // As of a write.
 };
 
 // What can be edited: all of it is in memory then, in several forms.

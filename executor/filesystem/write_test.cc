@@ -278,6 +278,23 @@ TEST_F(Writing, SharesParentsThatAppearMeanwhile) {
   EXPECT_EQ(tree_.leftovers(), 0u);
 }
 
+// covers: A3
+TEST_F(Writing, MakesAFolderAnewThatWentMeanwhile) {
+  tree_.make_folder("folder");
+  const When staged(Step::kStaged, [&](std::string_view) { fs::remove(tree_.path() / "folder"); });
+  ASSERT_EQ(code_of(write("folder/file", "x")), "");
+  EXPECT_EQ(tree_.everything(), (std::vector<std::string>{"folder", "folder/file"}));
+}
+
+// What had its place is not gone for as long as somebody holds it.
+TEST_F(Writing, LeavesItToTheCallerWhenToLetGoOfWhatItReplaced) {
+  tree_.write("file", "old");
+  const auto wrote = write("file", "new");
+  ASSERT_TRUE(wrote.ok());
+  EXPECT_EQ(*base::read_file("/proc/self/fd/" + std::to_string(wrote->replaced.get())), "old");
+  EXPECT_FALSE(write("created", "new")->replaced);
+}
+
 // covers: A3 F4
 TEST_F(Writing, ReplacesTheTargetOfALinkAndNotTheLink) {
   tree_.make_folder("real");
@@ -466,25 +483,56 @@ TEST_F(Writing, ReadersSeeTheOldContentOrTheNew) {
                    [&](const std::string& content) { std::ofstream(tree_ / "file") << content; }));
 }
 
+// What writing `name` leaves when the program ends at that step.
+class Crashing : public Writing {
+ protected:
+  void crash_at(Step step, const char* name) {
+    EXPECT_TRUE(ends_abruptly([&] {
+      tree_.stagings = tree_.reopened();
+      const When reached(step, [](std::string_view) { ::_exit(kAbruptEnd); });
+      static_cast<void>(write(name, "new"));
+    }));
+    const bool published = step == Step::kPublished;
+    EXPECT_EQ(tree_.read("file"), published && name == "file"s ? "new" : "old");
+    EXPECT_EQ(fs::exists(tree_.path() / "new"), published && name != "file"s);
+  }
+  void sweep(std::size_t leftovers) {
+    EXPECT_EQ(tree_.leftovers(), leftovers);
+    EXPECT_EQ(tree_.reopened()->swept(), leftovers);
+    EXPECT_EQ(tree_.leftovers(), 0u);
+    tree_.write("file", "old");
+    fs::remove_all(tree_.path() / "new");
+  }
+};
+
 // covers: A5
-TEST_F(Writing, ACrashLeavesTheOldContentAndOnlyWhatIsSwept) {
+TEST_F(Crashing, LeavesTheOldContentAndOnlyWhatIsSwept) {
   tree_.write("file", "old");
   tree_.stagings.reset();
-  for (const Step step : {Step::kStaged, Step::kPublishing, Step::kPublished}) {
+  const Without nameless(Mechanism::kNameless);
+  for (const Step step : {Step::kStaged, Step::kPublishing, Step::kPublished})
     for (const char* name : {"file", "new/folder/file"}) {
-      EXPECT_TRUE(ends_abruptly([&] {
-        tree_.stagings = tree_.reopened();
-        const When reached(step, [](std::string_view) { ::_exit(kAbruptEnd); });
-        static_cast<void>(write(name, "new"));
-      }));
-      const bool published = step == Step::kPublished;
-      EXPECT_EQ(tree_.read("file"), published ? "new" : "old");
-      EXPECT_EQ(fs::exists(tree_.path() / "new"), published && name != "file"s);
-      EXPECT_EQ(tree_.leftovers(), 1u);
-      EXPECT_EQ(tree_.reopened()->swept(), 1u);
-      EXPECT_EQ(tree_.leftovers(), 0u);
+      crash_at(step, name);
+      sweep(1);
     }
+}
+
+// covers: A5
+TEST_F(Crashing, LeavesNothingOfAFileThatHadNoNameYet) {
+  tree_.write("file", "old");
+  tree_.stagings.reset();
+  for (const char* name : {"file", "new/folder/file"}) {
+    crash_at(Step::kStaged, name);
+    sweep(0);
+    crash_at(Step::kPublishing, name);
+    sweep(0);
   }
+  crash_at(Step::kNamed, "file");
+  sweep(1);
+  crash_at(Step::kNamed, "new/folder/file");
+  sweep(1);
+  crash_at(Step::kPublished, "file");
+  sweep(0);
 }
 
 // covers: 2.4 D3 8
