@@ -58,8 +58,9 @@ std::function<Result<wire::Credential>()> credential_from(const std::string& tok
     if (token_file.empty()) return wire::Credential(std::optional<std::string>());
     TRY(const auto text, base::read_file(token_file));
     std::string token(base::trim(text));
-    if (token.empty() || token.size() > wire::kTokenBytesMax)
-      return error(ErrorCode::kDenied, token_file, ": holds no token");
+    if (token.empty()) return error(ErrorCode::kNotFound, "there is no token in ", token_file);
+    if (token.size() > wire::kTokenBytesMax)
+      return error(ErrorCode::kInvalid, token_file, " holds no token: it is too long");
     return wire::Credential(std::optional<std::string>(std::move(token)));
   };
 }

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Cutter, agentdSocket, harness, run, until } from './chain.js';
 
@@ -112,6 +115,30 @@ test('a server that breaks the protocol ends the session and nothing else: what 
   cutter.spoil();
   await assert.rejects(handle.done);
   await until('what it had begun is gone', async () => (await run(shared, ['bash', '-c', `kill -0 ${pid}`], cwd)).exitCode === 1);
+});
+
+test('a token that is not there when a link is dialled again costs nothing, and one that never was is told', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'token-'));
+  const tokenFile = join(folder, 'token');
+  const way = await new Cutter(agentdSocket).listen();
+  try {
+    await assert.rejects(harness({ socket: way.path, tokenFile }), /its token cannot be read: .*no such file/);
+    await writeFile(tokenFile, 'of nobody');
+    await assert.rejects(harness({ socket: way.path, tokenFile }), /holds no token/);
+    await writeFile(tokenFile, 'some.token');
+    const brief = await harness({ socket: way.path, tokenFile });
+    const { connection } = (brief.owner as unknown as { world: { connection: { lastTrouble: string } } }).world;
+    await writeFile(tokenFile, '');
+    way.cut();
+    const asked = brief.fs.resolve('/');
+    await until('it misses its token', () => connection.lastTrouble.includes('there is no token'));
+    await writeFile(tokenFile, 'some.token');
+    await asked;
+    await brief.dispose();
+  } finally {
+    way.close();
+    await rm(folder, { recursive: true });
+  }
 });
 
 test('without a link for longer than the lease what waits fails, and afterwards work goes on', async () => {

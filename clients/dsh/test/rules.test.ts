@@ -8,6 +8,7 @@ import { toFsError } from '../src/fs/errors.js';
 import { contains, fileUrl, processPath } from '../src/fs/paths.js';
 import { decoded, withLf } from '../src/fs/text.js';
 import { backoffMs } from '../src/link/backoff.js';
+import { NoToken, isFinal, readToken } from '../src/link/token.js';
 import { configSchema, objectionsTo, settle, type Config } from '../src/owner/config.js';
 import { confined, unconfined } from '../src/owner/confinement.js';
 import { manifestOf } from '../src/owner/declaration.js';
@@ -105,6 +106,31 @@ test('a confined argv carries its policy, and a plain one has none', () => {
   const policy = { mode: 'read-only', workspaceRoot: '/w' };
   assert.deepEqual(unconfined(confined(['bash', '-c', 'ls'], policy)), { argv: ['bash', '-c', 'ls'], policy });
   assert.deepEqual(unconfined(['bash']), { argv: ['bash'], policy: undefined });
+});
+
+test('a token that cannot be had now is waited for, and one that will not come is not', async () => {
+  const cases: [unknown, boolean, boolean][] = [ // At first, and later.
+    [new NoToken('', 'absent'), true, false], [new NoToken('', 'refused'), true, true], [new NoToken('', 'later'), false, false],
+    [new Error('of another kind'), false, false],
+  ];
+  for (const [error, first, later] of cases) assert.deepEqual([isFinal(error, false), isFinal(error, true)], [first, later]);
+
+  const folder = await mkdtemp(join(tmpdir(), 'token-'));
+  const file = join(folder, 'token');
+  const kindOf = (path: string) => readToken(path).then(() => 'none', (error: NoToken) => error.kind);
+  try {
+    assert.deepEqual([await kindOf(file), await kindOf(join(file, 'below'))], ['absent', 'absent']);
+    await writeFile(file, ' a.b.c\n');
+    assert.equal(await readToken(file), 'a.b.c');
+    assert.equal(await kindOf(join(file, 'below')), 'absent');
+    for (const [content, kind] of [['\n', 'absent'], ['a b', 'refused'], ['é', 'refused'], ['x'.repeat(8_193), 'refused']] as const) {
+      await writeFile(file, content);
+      assert.equal(await kindOf(file), kind, content.slice(0, 9));
+    }
+    assert.equal(await kindOf(folder), 'later');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("the host's ripgrep is known by its path, and no other program is taken for it", () => {

@@ -20,21 +20,6 @@ double new_chance() {
   return number / 65'536.0;
 }
 
-FailureCode code_of(base::ErrorCode code) {
-  switch (code) {
-    case base::ErrorCode::kInvalid:
-      return FailureCode::kInvalid;
-    case base::ErrorCode::kDenied:
-      return FailureCode::kDenied;
-    case base::ErrorCode::kRateLimited:
-      return FailureCode::kBusy;
-    default:
-      return FailureCode::kUnavailable;
-  }
-}
-
-Failure to_failure(const base::Error& error) { return failure(code_of(error.code), error.message); }
-
 // Time that is left, for poll(2): rounded up, so that nobody wakes too early again and again.
 int poll_timeout(base::Moment now, base::Moment until) {
   if (until == base::Moment::max()) return -1;
@@ -68,6 +53,12 @@ base::Result<Welcome, Failure> Connection::open(Until until) {
 Failure Connection::too_late() const {
   return failure(FailureCode::kUnavailable, settings_.socket + ": no answer in time" +
                                                 (trouble_.empty() ? "" : "; " + trouble_));
+}
+
+Failure Connection::out_of_patience() const {
+  return failure(FailureCode::kUnavailable,
+                 "there was no link for as long as the session lives without" +
+                     (trouble_.empty() ? "" : ": " + trouble_));
 }
 
 base::Result<base::Json, Failure> Connection::ask(Call call, Until until) {
@@ -149,10 +140,7 @@ base::Moment Connection::next_moment(base::Moment until) const {
 
 void Connection::move() {
   if (over_) return;
-  if (clock_.now() >= gives_up_at())
-    return give_up(welcome_ ? failure(FailureCode::kUnavailable,
-                                      "there was no link for as long as the session lives without")
-                            : too_late());
+  if (clock_.now() >= gives_up_at()) return give_up(welcome_ ? out_of_patience() : too_late());
   if (link_)
     tend_link();
   else if (clock_.now() >= dial_at_)
@@ -163,7 +151,7 @@ void Connection::dial() {
   const base::Moment now = clock_.now();
   auto credential = settings_.credential ? settings_.credential()
                                          : base::Result<Credential>(std::optional<std::string>());
-  if (!credential) return give_up(to_failure(credential.error()));
+  if (!credential) return go_without(credential.error());
   auto socket = base::connect_to(settings_.socket);
   if (!socket) {
     // Who was never there need not be waited for; who was may be restarting.
@@ -244,19 +232,33 @@ void Connection::hang_up(const std::optional<Close>& why) {
   session_.cut();
   if (welcome_ && !cut_since_) cut_since_ = now;
   if (held) so_far_.tries = 0;
+  if (why) trouble_ = why->message;
+  look_ahead();
+  go_on(why ? after_close(*why, so_far_) : Redial{redial_after(so_far_)});
+  so_far_.denied = why && why->reason == CloseReason::kDenied;
+}
+
+// It is asked for anew at the next dial.
+void Connection::go_without(const base::Error& why) {
+  trouble_ = why.message;
+  look_ahead();
+  go_on(without_credential(why, so_far_));
+}
+
+void Connection::look_ahead() {
   so_far_.chance = new_chance();
   so_far_.welcomed = welcome_.has_value();
-  if (why) trouble_ = why->message;
-  const AfterLink after = why ? after_close(*why, so_far_) : Redial{redial_after(so_far_)};
+}
+
+void Connection::go_on(const AfterLink& after) {
   if (const auto* end = std::get_if<GiveUp>(&after)) return give_up(end->why);
+  ++so_far_.tries;
   const auto& redial = std::get<Redial>(after);
   if (redial.anew) {
     session_.abandon(*redial.anew);
     hear_events();
   }
-  dial_at_ = now + redial.after;
-  so_far_.denied = why && why->reason == CloseReason::kDenied;
-  ++so_far_.tries;
+  dial_at_ = clock_.now() + redial.after;
 }
 
 void Connection::give_up(Failure why) {

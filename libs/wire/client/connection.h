@@ -22,7 +22,8 @@ namespace wire {
 struct ConnectionSettings {
   std::string socket;  // A Unix socket of agentd.
   ClientSettings session = {};
-  // For each link anew, so it may come from a file that others renew; nothing: none is needed.
+  // For each link anew, so it may come from a file that others renew; nothing: none is needed. One
+  // that cannot be had now is asked for again; kDenied and kInvalid are final.
   std::function<base::Result<Credential>()> credential = {};
   // Until the first welcome. From then on it is the session's lease, without a link.
   base::Milliseconds open_within{30'000};
@@ -78,7 +79,7 @@ class Connection {
 
   // Since when there is no link, and the session goes on without one.
   std::optional<base::Moment> cut_since() const { return cut_since_; }
-  // What the server said last when it closed a link, since there was one.
+  // Why there is no link, where that is known: what the server said last, or why no credential.
   const std::string& trouble() const { return trouble_; }
   // Why there will be none any more. Requests that wait then have no reply.
   const std::optional<Failure>& over() const { return over_; }
@@ -94,12 +95,16 @@ class Connection {
   void hear_events();
   void renew_credential();
   void hang_up(const std::optional<Close>& why);
+  void go_without(const base::Error& why);
+  void look_ahead();
+  void go_on(const AfterLink& after);
   void give_up(Failure why);
   base::Moment next_moment(base::Moment until) const;
   base::Moment gives_up_at() const;
   std::optional<base::Result<base::Json, Failure>> reply_to(std::uint32_t id);
   Failure without_reply(std::uint32_t id);
   Failure too_late() const;
+  Failure out_of_patience() const;
 
   ConnectionSettings settings_;
   const base::Clock& clock_;

@@ -106,6 +106,48 @@ TEST_F(ConnectionTest, SaysThatItHasNoCredential) {
   EXPECT_EQ(Connection(without, clock_).open().error(), failure(FailureCode::kDenied, "no token"));
 }
 
+TEST_F(ConnectionTest, AsksAgainForACredentialThatCannotBeHadNow) {
+  auto seldom = settings();
+  int asked = 0;
+  seldom.credential = [&]() -> base::Result<Credential> {
+    if (++asked % 3 != 0)
+      return base::error(base::ErrorCode::kUnavailable, "the token's server: 503");
+    return server_.credential();
+  };
+  Connection connection(seldom, clock_);
+  const auto welcome = connection.open(soon());
+  ASSERT_TRUE(welcome) << welcome.error().message;
+  server_.cut();
+  const auto ok = connection.ask({.op = "act", .args = {{"key", "a"}}, .mutating = true}, soon());
+  ASSERT_TRUE(ok) << ok.error().message;
+  EXPECT_EQ(connection.welcome()->session, welcome->session);
+  EXPECT_EQ(asked, 6);
+}
+
+TEST_F(ConnectionTest, EndsWithItsReasonOnceNoCredentialWillCome) {
+  auto dismissed = settings();
+  base::ErrorCode refusal = base::ErrorCode::kUnavailable;
+  bool refuses = false;
+  dismissed.session.lease_seconds = 1;
+  dismissed.credential = [&]() -> base::Result<Credential> {
+    if (refuses) return base::error(refusal, "the token's server: no");
+    return server_.credential();
+  };
+  for (const auto code : {base::ErrorCode::kDenied, base::ErrorCode::kUnavailable}) {
+    refuses = false;
+    Connection connection(dismissed, clock_);
+    ASSERT_TRUE(connection.open(soon()));
+    refuses = true;
+    refusal = code;
+    server_.cut();
+    const auto late = connection.ask({.op = "never"}, soon());
+    ASSERT_TRUE(connection.over());
+    EXPECT_THAT(late.error().message, HasSubstr("the token's server: no")) << "or with the lease";
+    EXPECT_EQ(connection.over()->code,
+              code == base::ErrorCode::kDenied ? FailureCode::kDenied : FailureCode::kUnavailable);
+  }
+}
+
 TEST_F(ConnectionTest, GivesUpWhenItIsDeniedWithANewCredentialToo) {
   auto stranger = settings();
   int asked = 0;

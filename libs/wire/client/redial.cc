@@ -14,9 +14,24 @@ Failure failure_of(FailureCode code, const Close& close) {
 
 GiveUp give_up(FailureCode code, const Close& close) { return {failure_of(code, close)}; }
 
+base::Milliseconds as_asked(base::Milliseconds asked) {
+  return std::clamp(asked, kRedialFirst, kBusyMost);
+}
 base::Milliseconds as_asked(const Close& close, base::Milliseconds otherwise) {
-  if (!close.retry_after_ms) return otherwise;
-  return std::clamp(base::Milliseconds(*close.retry_after_ms), kRedialFirst, kBusyMost);
+  return close.retry_after_ms ? as_asked(base::Milliseconds(*close.retry_after_ms)) : otherwise;
+}
+
+FailureCode code_of(base::ErrorCode code) {
+  switch (code) {
+    case base::ErrorCode::kInvalid:
+      return FailureCode::kInvalid;
+    case base::ErrorCode::kDenied:
+      return FailureCode::kDenied;
+    case base::ErrorCode::kRateLimited:
+      return FailureCode::kBusy;
+    default:
+      return FailureCode::kUnavailable;
+  }
 }
 
 }  // namespace
@@ -55,5 +70,15 @@ AfterLink after_close(const Close& close, const Redialling& so_far) {
   }
   return Redial{usual};
 }
+
+AfterLink without_credential(const base::Error& why, const Redialling& so_far) {
+  const bool absent = why.code == base::ErrorCode::kNotFound;
+  const bool refused =
+      why.code == base::ErrorCode::kDenied || why.code == base::ErrorCode::kInvalid;
+  if (refused || (absent && !so_far.welcomed)) return GiveUp{to_failure(why)};
+  return Redial{why.retry_after ? as_asked(*why.retry_after) : redial_after(so_far)};
+}
+
+Failure to_failure(const base::Error& error) { return failure(code_of(error.code), error.message); }
 
 }  // namespace wire

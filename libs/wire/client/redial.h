@@ -4,9 +4,10 @@
 #include <variant>
 
 #include "libs/base/clock.h"
+#include "libs/base/result.h"
 #include "libs/wire/frames/message.h"
 
-// What a client does once a link is gone: docs/protocol.md, "Closing". Pure.
+// What a client does without a link: docs/protocol.md, "Closing". Pure.
 namespace wire {
 
 inline constexpr base::Milliseconds kRedialFirst{50}, kRedialMost{3'000};
@@ -36,5 +37,11 @@ using AfterLink = std::variant<Redial, GiveUp>;
 // Each try waits twice as long as the one before, less up to half by chance.
 base::Milliseconds redial_after(const Redialling& so_far);
 AfterLink after_close(const Close& close, const Redialling& so_far);
+// Where there was no credential to dial with: a refusal stands, all else may pass. Before the first
+// welcome nobody waits for one that is not there.
+AfterLink without_credential(const base::Error& why, const Redialling& so_far);
+
+// What this side could not do, as a failure of what was asked.
+Failure to_failure(const base::Error& error);
 
 }  // namespace wire

@@ -59,6 +59,41 @@ TEST_P(AfterClose, IsAsTheProtocolSays) {
 }
 INSTANTIATE_TEST_SUITE_P(Cases, AfterClose, testing::ValuesIn(kCases));
 
+struct CredentialCase {
+  const char* name;
+  base::Error why;
+  Redialling so_far;
+  AfterLink after;
+};
+void PrintTo(const CredentialCase& one, std::ostream* out) { *out << one.name; }
+
+using Error = base::ErrorCode;
+const CredentialCase kCredentialCases[] = {
+    {"denied", {Error::kDenied, "no"}, kInside, GiveUp{{FailureCode::kDenied, "no"}}},
+    {"no token", {Error::kInvalid, "long"}, kInside, GiveUp{{FailureCode::kInvalid, "long"}}},
+    {"absent at first",
+     {Error::kNotFound, "none"},
+     kFirst,
+     GiveUp{{FailureCode::kUnavailable, "none"}}},
+    {"absent", {Error::kNotFound, "none"}, kInside, Redial{Milliseconds(50)}},
+    {"unavailable at first", {Error::kUnavailable, "503"}, kThird, Redial{Milliseconds(200)}},
+    {"unavailable", {Error::kUnavailable, "503"}, kInside, Redial{Milliseconds(50)}},
+    {"too often",
+     {Error::kRateLimited, "429", Milliseconds(700)},
+     kFirst,
+     Redial{Milliseconds(700)}},
+    {"too often, for too long",
+     {Error::kRateLimited, "429", Milliseconds(3'600'000)},
+     kFirst,
+     Redial{kBusyMost}},
+};
+
+class WithoutCredential : public testing::TestWithParam<CredentialCase> {};
+TEST_P(WithoutCredential, WaitsUnlessItIsRefused) {
+  EXPECT_EQ(without_credential(GetParam().why, GetParam().so_far), GetParam().after);
+}
+INSTANTIATE_TEST_SUITE_P(Cases, WithoutCredential, testing::ValuesIn(kCredentialCases));
+
 TEST(RedialAfter, DoublesUpToABoundAndSpreads) {
   EXPECT_EQ(redial_after({.tries = 0}), kRedialFirst);
   EXPECT_EQ(redial_after({.tries = 3}), kRedialFirst * 8);

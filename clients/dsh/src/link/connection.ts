@@ -8,6 +8,7 @@ import { Session, type SessionEvent, type SessionSettings } from '../session/ses
 import type { Piece } from '../session/incoming.js';
 import type { Dial } from './endpoint.js';
 import { backoffMs } from './backoff.js';
+import { isFinal } from './token.js';
 
 /** Whoever reads or writes a stream; told when it may go on. */
 export interface StreamUser {
@@ -18,7 +19,7 @@ export interface StreamUser {
 
 export interface ConnectionOptions extends SessionSettings {
   dial: Dial;
-  /** Read at each dialling and renewal; undefined: agentd asks for none. */
+  /** Read at each dialling and renewal, or NoToken; undefined: agentd asks for none. */
   token?: () => Promise<string | undefined>;
   /** Lines for people; never a token. */
   log?: (line: string) => void;
@@ -155,7 +156,8 @@ export class Connection {
     try {
       token = await this.options.token?.();
     } catch (error) {
-      return this.lost(`its token cannot be read: ${(error as Error).message}`);
+      const why = `its token cannot be read: ${(error as Error).message}`;
+      return isFinal(error, this.openedAt !== undefined) ? this.giveUp(why) : this.lost(why);
     }
     if (this.over !== undefined) return;
     const socket = this.options.dial();

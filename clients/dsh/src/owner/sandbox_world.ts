@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import type { Context } from '@deepseek-ai/cordis';
 import type { SubprocessHandle, SubprocessSpawnSpec } from '@deepseek-ai/dsh-subprocess';
 import { Calls } from '../link/calls.js';
 import { Connection } from '../link/connection.js';
 import { unixSocket } from '../link/endpoint.js';
+import { readToken } from '../link/token.js';
 import type { Welcome } from '../wire/message.js';
 import { nameToWire } from '../wire/name.js';
 import type { Settled } from './config.js';
@@ -45,7 +45,7 @@ export class SandboxWorld implements World {
       sandbox: { namespace: config.namespace, name: config.sandbox },
       leaseSeconds: Math.round(config.leaseMs / 1_000),
       dial: unixSocket(config.socket),
-      ...(tokenFile === undefined ? {} : { token: async () => (await readFile(tokenFile, 'utf8')).trim() }),
+      ...(tokenFile === undefined ? {} : { token: () => readToken(tokenFile) }),
       log,
       onWelcome: (welcome) => this.onWelcome(welcome),
       onNotice: (notice) => this.notices.add(notice),

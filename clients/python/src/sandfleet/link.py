@@ -29,11 +29,19 @@ GIVES_UP = frozenset({"version", "impostor", "replaced", "end"})
 before the first welcome."""
 
 TokenSource = Callable[[], str | None]
+"""Raises OSError, or ValueError for what is no token."""
 
 
 def backoff_s(tries: int) -> float:
     """Before try `tries`, from 0; jittered by half, so that many clients do not come at once."""
     return min(MOST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(tries, 16)) * random.uniform(0.5, 1.0)
+
+
+def is_final(error: OSError | ValueError, reached: bool) -> bool:
+    """Whether no token will come. One that is not there is waited for by who was `reached` once: it may just be replaced."""
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return not reached
+    return isinstance(error, (PermissionError, ValueError))
 
 
 class _Line(asyncio.Protocol):
@@ -99,8 +107,9 @@ class Link:
     async def _connect(self) -> None:
         try:
             token = self._token() if self._token else None
-        except OSError as error:
-            return self._lost(f"its token cannot be read: {error}")
+        except (OSError, ValueError) as error:
+            why = f"its token cannot be read: {error}"
+            return self.give_up(why) if is_final(error, self._reached) else self._lost(why)
         line = _Line(self)
         try:
             await asyncio.get_running_loop().create_unix_connection(lambda: line, self._path)
@@ -220,7 +229,7 @@ class Link:
     def _renew(self) -> None:
         try:
             token = self._token() if self._token else None
-        except OSError as error:
+        except (OSError, ValueError) as error:
             # The link will be closed as expired, and dialling tells what is wrong.
             return LOG.warning("the token cannot be read: %s", error)
         if token is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,11 +26,24 @@ from .specs import DISCARD, GRACE_S, PIPE, Collect, Input, Listed, Output, Spec,
 DEFAULT_SOCKET = "/run/sandfleet/agentd.sock"
 FEATURES = ("files", "watch", "processes", "terminals", "archives", "search")
 TERMINAL_TAIL_BYTES = 4 << 20
+TOKEN_BYTES_MAX = 8192
 
 
 def _token_source(token_file: Name | None) -> TokenSource | None:
     """Read anew each time: a projected token changes."""
-    return None if token_file is None else lambda: Path(os.fsdecode(token_file)).read_text().strip()
+    if token_file is None:
+        return None
+    path = Path(os.fsdecode(token_file))
+
+    def read() -> str:
+        token = path.read_text().strip()
+        if not token:
+            raise FileNotFoundError(errno.ENOENT, "there is no token in it", str(path))
+        if len(token) > TOKEN_BYTES_MAX or not token.isascii():
+            raise ValueError(f"{path} holds no token")
+        return token
+
+    return read
 
 
 class Sandbox:

@@ -7,6 +7,7 @@ import secrets
 import pytest
 
 from sandfleet import PIPE, RemoteError, Sandbox
+from sandfleet.link import is_final
 
 SEED = 7
 
@@ -105,3 +106,44 @@ async def test_a_server_that_breaks_the_protocol_ends_the_session_and_nothing_el
 
         while (await box.run(["kill", "-0", str(sleeper.pid)])).exit_code == 0:
             pass
+
+
+async def test_a_token_that_is_not_there_when_a_link_is_dialled_again_costs_nothing(chain, cutter, tmp_path, caplog, eventually):
+    token = tmp_path / "token"
+    token.write_text("some.token\n")
+    caplog.set_level("INFO", "sandfleet")
+    async with cutter, Sandbox("default/box", socket=cutter.path, token_file=token) as box:
+        session = box.welcome.session
+        for spoil in (lambda: token.write_text(""), token.unlink):
+            caplog.clear()
+            spoil()
+            cutter.cut()
+            asked = asyncio.create_task(box.files.stat("."))
+            await eventually("it misses its token", lambda: "its token cannot be read" in caplog.text)
+            token.write_text("some.token\n")
+            assert (await asked).type == "directory"
+        assert box.welcome.session == session
+        token.write_text("of nobody \u00e9")
+        cutter.cut()
+        with pytest.raises(RemoteError, match=r"its token cannot be read: .*holds no token"):
+            await box.files.stat(".")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff", b"x" * 8193])
+async def test_a_token_that_never_was_there_is_told_at_once(chain, tmp_path, content):
+    token = tmp_path / "token"
+    if content is not None:
+        token.write_bytes(content)
+    with pytest.raises(RemoteError, match="its token cannot be read: "):
+        await Sandbox("default/box", socket=chain.socket, token_file=token).open()
+
+
+def test_who_is_refused_a_token_does_not_wait_for_it():
+    for error, first, later in (
+        (FileNotFoundError(), True, False),
+        (NotADirectoryError(), True, False),
+        (PermissionError(), True, True),
+        (ValueError(), True, True),
+        (OSError(), False, False),
+    ):
+        assert (is_final(error, False), is_final(error, True)) == (first, later), error

@@ -1,0 +1,32 @@
+import { readFile } from 'node:fs/promises';
+
+const tokenMost = 8_192;
+
+/** Why there is no token to dial with. `absent`: it is not there; `refused`: none will come; else it may be there later. */
+export class NoToken extends Error {
+  constructor(message: string, readonly kind: 'absent' | 'refused' | 'later') {
+    super(message);
+  }
+}
+
+const kindOf: Record<string, NoToken['kind']> = { ENOENT: 'absent', ENOTDIR: 'absent', EACCES: 'refused', EPERM: 'refused' };
+
+/** The token that a file has by now. Rejects with NoToken. */
+export async function readToken(file: string): Promise<string> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    const { message, code } = error as NodeJS.ErrnoException;
+    throw new NoToken(message, kindOf[code ?? ''] ?? 'later');
+  }
+  const token = text.trim();
+  if (token === '') throw new NoToken(`there is no token in ${file}`, 'absent');
+  if (token.length > tokenMost || !/^[\x21-\x7e]+$/.test(token)) throw new NoToken(`${file} holds no token`, 'refused');
+  return token;
+}
+
+/** Whether no token will come. One that is absent is waited for by who was `reached` once: it may just be replaced. */
+export function isFinal(error: unknown, reached: boolean): boolean {
+  return error instanceof NoToken && (error.kind === 'refused' || (error.kind === 'absent' && !reached));
+}
