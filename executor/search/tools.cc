@@ -7,39 +7,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "executor/filesystem/version.h"
+#include "libs/base/file_digest.h"
 #include "libs/base/files.h"
 #include "libs/base/folder.h"
 #include "libs/base/log.h"
 #include "libs/base/staged.h"
 
 namespace executor {
-namespace {
-
-constexpr std::size_t kPieceBytes = 256u << 10;
-
-// Another one for another file, and for other content.
-std::string identity_of(const struct stat& found) {
-  std::string identity;
-  for (const auto part :
-       {static_cast<std::int64_t>(found.st_dev), static_cast<std::int64_t>(found.st_ino),
-        static_cast<std::int64_t>(found.st_size), static_cast<std::int64_t>(found.st_ctim.tv_sec),
-        static_cast<std::int64_t>(found.st_ctim.tv_nsec)})
-    identity += std::to_string(part) + ":";
-  return identity;
-}
-
-std::string digest_of(const base::Fd& file) {
-  base::Sha256 digest;
-  std::string piece(kPieceBytes, '\0');
-  for (;;) {
-    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return base::to_hex(digest.finish());
-    digest.add(std::string_view(piece).substr(0, static_cast<std::size_t>(got)));
-  }
-}
-
-}  // namespace
 
 const Tool& ripgrep() {
 #if defined(__aarch64__)
@@ -71,15 +46,17 @@ std::string ToolPlace::place_in(const std::string& folder) const {
   return folder + "/" + std::string(tool_.name);
 }
 
-bool ToolPlace::holds_the_tool(const std::string& path, std::string& identity) const {
+bool ToolPlace::holds_the_tool(const std::string& path, std::string& version) const {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat found{};
-  if (!file || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
-      found.st_size != tool_.bytes || !(found.st_mode & S_IXUSR))
+  if (!file) return false;
+  const auto found = look_at(file, path);
+  if (!found || found->kind != EntryKind::kFile || !std::cmp_equal(found->size, tool_.bytes) ||
+      !(found->mode & S_IXUSR))
     return false;
-  identity = identity_of(found);
-  if (path == known_path_ && identity == known_identity_) return true;
-  return digest_of(file) == tool_.sha256;
+  version = found->version;
+  if (path == known_path_ && version == known_version_) return true;
+  const auto digest = base::sha256_of(file, path);
+  return digest && *digest == tool_.sha256;
 }
 
 std::optional<std::string> ToolPlace::find() {
@@ -87,10 +64,10 @@ std::optional<std::string> ToolPlace::find() {
   std::vector<std::string> folders = {folder_};
   folders.insert(folders.end(), others_.begin(), others_.end());
   for (const std::string& folder : folders) {
-    std::string path = place_in(folder), identity;
-    if (!holds_the_tool(path, identity)) continue;
+    std::string path = place_in(folder), version;
+    if (!holds_the_tool(path, version)) continue;
     known_path_ = path;
-    known_identity_ = std::move(identity);
+    known_version_ = std::move(version);
     return path;
   }
   return std::nullopt;

@@ -64,13 +64,13 @@ class ToolPlace {
  private:
   void sweep() const;
   std::string place_in(const std::string& folder) const;
-  bool holds_the_tool(const std::string& path, std::string& identity) const;
+  bool holds_the_tool(const std::string& path, std::string& version) const;
 
   const Tool tool_;
   const std::string folder_;
   const std::vector<std::string> others_;
   std::mutex mutex_;
-  std::string known_path_, known_identity_;  // Of the one that was found last.
+  std::string known_path_, known_version_;  // Of the one that was found last.
 };
 
 }  // namespace executor

@@ -9,6 +9,7 @@
 
 #include "libs/base/awake_time.h"
 #include "libs/base/crypto.h"
+#include "libs/base/file_digest.h"
 #include "libs/base/files.h"
 #include "libs/base/json.h"
 #include "libs/base/log.h"
@@ -47,6 +48,18 @@ TEST(Crypto, MatchesPublishedVectors) {
   parts.add("a");
   parts.add("bc");
   EXPECT_EQ(parts.finish(), sha256("abc"));
+}
+
+TEST(FileDigest, IsOfWhatAnOpenFileHolds) {
+  const TemporaryFolder folder;
+  const std::string content(1'000'000, 'x');
+  ASSERT_TRUE(write_file_atomically(folder / "file", content, 0600));
+  const Fd file(::open((folder / "file").c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(*sha256_of(file, folder / "file"), to_hex(sha256(content)));
+  const Fd no_file(::open(folder.path().c_str(), O_RDONLY | O_CLOEXEC));
+  const auto failed = sha256_of(no_file, folder.path());
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().message.find(folder.path().string()), std::string::npos);
 }
 
 TEST(Crypto, RandomNamesDiffer) {

@@ -2,13 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <vector>
 
-#include "libs/base/crypto.h"
 #include "libs/base/fd.h"
+#include "libs/base/file_digest.h"
 #include "libs/base/files.h"
 
 namespace local_e2b {
@@ -32,17 +30,8 @@ base::Result<std::string> FileDigest::of(const std::filesystem::path& file) {
                         nanoseconds(found.st_ctim)};
   const std::lock_guard lock(mutex_);
   if (known_ == version) return digest_;
-  base::Sha256 digest;
-  std::vector<char> piece(256u << 10);
-  for (;;) {
-    const ssize_t got = ::read(opened.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::errno_error("read", file, errno);
-    if (got == 0) break;
-    digest.add({piece.data(), static_cast<std::size_t>(got)});
-  }
+  TRY(digest_, base::sha256_of(opened, file));
   known_ = version;
-  digest_ = base::to_hex(digest.finish());
   return digest_;
 }
 
