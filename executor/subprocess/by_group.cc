@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTicksBetweenCares = 60;
+constexpr base::Seconds kBetweenCares{60};
 
 class GroupContainment final : public Containment {
  public:
@@ -98,9 +99,10 @@ class GroupContainments final : public Containments {
     return begun;
   }
 
-  void tend() override {
-    if (ticks_++ % kTicksBetweenCares != 0) return;
-    groups_.remove_abandoned(base::SystemClock().now(), base::Milliseconds(0));
+  void tend(base::Moment now) override {
+    if (tended_at_ && now - *tended_at_ < kBetweenCares) return;
+    tended_at_ = now;
+    groups_.remove_abandoned(now, base::Milliseconds(0));
   }
 
   base::Milliseconds cpu_used() const override { return groups_.cpu_used(); }
@@ -118,7 +120,7 @@ class GroupContainments final : public Containments {
   aio::Executor executor_;
   Groups groups_;
   std::unique_ptr<Containments> otherwise_;
-  int ticks_ = 0;
+  std::optional<base::Moment> tended_at_;
 };
 
 }  // namespace

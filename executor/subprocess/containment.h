@@ -51,8 +51,9 @@ class Containments {
   virtual ~Containments() = default;
   // `launch` is complete but for what holds it. The report is the caller's to read.
   virtual base::Result<Contained> begin(Launch launch) = 0;
-  // Now and then, for what could not be tidied up at once.
-  virtual void tend() {}
+  // Now and then, for what could not be tidied up at once. Whoever lets them hold something may
+  // call it: how often that is done depends on the time alone.
+  virtual void tend(base::Moment /*now*/) {}
   // By those that are held now, and what came of them, also what has ended; 0 where nobody counts.
   virtual base::Milliseconds cpu_used() const { return {}; }
 };

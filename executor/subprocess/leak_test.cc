@@ -374,6 +374,24 @@ TEST(Leak, WhatAnEarlierLifeLeftInItsGroupsIsKilled) {
   EXPECT_TRUE(base::eventually([&] { return testing::marked(left.mark).empty(); }));
 }
 
+// A command may make groups for somebody who never comes. Two tend them here, each every second, as
+// the commands of harnesses and the searches do.
+TEST(Leak, AbandonedGroupsAreLookedForOnceAMinuteHoweverManyTendThem) {
+  const base::TemporaryCgroup cgroup;
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup2 folder can be made here";
+  aio::Loop loop;
+  const auto containments = contain_by_groups(loop.executor(), Groups(cgroup.path()));
+  const base::Moment start{base::Seconds(1'000)};
+  containments->tend(start);
+  const fs::path group = *Groups(cgroup.path()).make();
+  fs::create_directory(group / "inner");
+  for (base::Moment now = start; now < start + base::Seconds(60); now += base::Seconds(1))
+    for (int caller = 0; caller < 2; ++caller) containments->tend(now);
+  EXPECT_TRUE(fs::exists(group / "inner"));
+  containments->tend(start + base::Seconds(60));
+  EXPECT_FALSE(fs::exists(group));
+}
+
 // As the executor is in a sandbox: another user than root, in a group that is its own to divide.
 constexpr uid_t kUser = 1000;
 

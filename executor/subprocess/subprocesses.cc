@@ -296,7 +296,7 @@ void Subprocesses::tick() {
     if (old) one.second.process->drop();
     return old;
   });
-  site_.containments.tend();
+  site_.containments.tend(base::SystemClock().now());
 }
 
 aio::Task<> Subprocesses::tend() {
