@@ -20,7 +20,7 @@ ProcessFailure ended_before() {
 }  // namespace
 
 Subprocesses::Subprocesses(SubprocessSite site)
-    : site_(std::move(site)), beginnings_(std::make_shared<Beginnings>(site_.executor)) {}
+    : site_(std::move(site)), under_way_(std::make_shared<UnderWay>(site_.executor)) {}
 
 Subprocesses::~Subprocesses() {
   for (const auto& [id, known] : known_) known.process->drop();
@@ -28,13 +28,13 @@ Subprocesses::~Subprocesses() {
 
 ProcessResult<base::Done> Subprocesses::admit(const Caller& caller, const SpawnRequest& request) {
   CHECK_OK(check(request));
-  if (ending_->contains(caller.session)) return busy("the session is being ended");
-  if (known_.contains(request.id) || beginnings_->starting.contains(request.id))
+  if (under_way_->ending.contains(caller.session)) return busy("the session is being ended");
+  if (known_.contains(request.id) || under_way_->starting.contains(request.id))
     return ProcessFailure(ProcessFault::kConflict, "the handle is taken; attach to it instead");
   note_what_is_over();
   const auto running = std::count_if(known_.begin(), known_.end(),
                                      [](const auto& one) { return !one.second.process->over(); });
-  if (static_cast<std::size_t>(running) + beginnings_->starting.size() >= site_.limits.running_max)
+  if (static_cast<std::size_t>(running) + under_way_->starting.size() >= site_.limits.running_max)
     return busy("too many processes run at once; end some first");
   const auto bytes =
       ProcessOutput::bytes_max(request.stdout_mode) + ProcessOutput::bytes_max(request.stderr_mode);
@@ -138,7 +138,7 @@ aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(
   const std::string id = request.id;
   // Whatever ends the wait, the handle is free again.
   struct Place {
-    std::shared_ptr<Beginnings> all;
+    std::shared_ptr<UnderWay> all;
     const std::string& id;
     ~Place() {
       all->starting.erase(id);
@@ -148,8 +148,8 @@ aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(
   std::shared_ptr<Subprocess> process;
   {
     const auto starting =
-        beginnings_->starting.emplace(id, Starting{caller.session, caller.permission.mode}).first;
-    const Place place{beginnings_, id};
+        under_way_->starting.emplace(id, Starting{caller.session, caller.permission.mode}).first;
+    const Place place{under_way_, id};
     if (data) {
       std::optional<ProcessResult<std::string>> given;
       co_await aio::race(aio::keep_result(*std::move(data), given),
@@ -168,15 +168,15 @@ aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::spawn(
 
 void Subprocesses::end_before_the_begin(Starting& starting) {
   starting.terminated = true;
-  beginnings_->moved.notify_all();
+  under_way_->moved.notify_all();
 }
 
 aio::Task<> Subprocesses::until_terminated(const Starting& starting) {
-  while (!starting.terminated) co_await beginnings_->moved.wait();
+  while (!starting.terminated) co_await under_way_->moved.wait();
 }
 
 aio::Task<> Subprocesses::until_begun(std::string id) {
-  while (beginnings_->starting.contains(id)) co_await beginnings_->moved.wait();
+  while (under_way_->starting.contains(id)) co_await under_way_->moved.wait();
 }
 
 aio::Task<ProcessResult<std::shared_ptr<Subprocess>>> Subprocesses::find_begun(Caller caller,
@@ -198,8 +198,7 @@ ProcessResult<std::shared_ptr<Subprocess>> Subprocesses::find(const Caller& call
 
 ProcessResult<base::Done> Subprocesses::terminate(const Caller& caller, const std::string& id,
                                                   std::optional<base::Milliseconds> grace) {
-  if (const auto starting = beginnings_->starting.find(id);
-      starting != beginnings_->starting.end()) {
+  if (const auto starting = under_way_->starting.find(id); starting != under_way_->starting.end()) {
     if (is_wider(starting->second.mode, caller.permission.mode)) return wider();
     end_before_the_begin(starting->second);
     return base::Done{};
@@ -247,13 +246,13 @@ aio::Task<ProcessResult<std::string>> Subprocesses::resolve_executable(std::stri
 
 aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string session) {
   // Two may end one session at once: both wait, and it stays closed until the last is through.
-  ending_->insert(session);
+  under_way_->ending.insert(session);
   struct Ending {
-    std::shared_ptr<std::multiset<std::string>> sessions;
+    std::shared_ptr<UnderWay> all;
     const std::string& session;
-    ~Ending() { sessions->erase(sessions->find(session)); }
-  } const ending{ending_, session};
-  for (auto& [id, starting] : beginnings_->starting)
+    ~Ending() { all->ending.erase(all->ending.find(session)); }
+  } const ending{under_way_, session};
+  for (auto& [id, starting] : under_way_->starting)
     if (starting.session == session) end_before_the_begin(starting);
   std::vector<std::shared_ptr<Subprocess>> its;
   for (const auto& [id, known] : known_)
@@ -275,7 +274,7 @@ aio::Task<ProcessResult<base::Done>> Subprocesses::end_session(std::string sessi
 }
 
 void Subprocesses::lose_all() {
-  for (auto& [id, starting] : beginnings_->starting) end_before_the_begin(starting);
+  for (auto& [id, starting] : under_way_->starting) end_before_the_begin(starting);
   for (const auto& [id, known] : known_) known.process->lose();
 }
 

@@ -107,10 +107,11 @@ class Subprocesses {
     PermissionMode mode = PermissionMode::kReadOnly;
     bool terminated = false;
   };
-  struct Beginnings {
-    explicit Beginnings(aio::Executor executor) : moved(std::move(executor)) {}
-    std::map<std::string, Starting> starting;
-    aio::Condition moved;  // One of them has begun, or will not.
+  struct UnderWay {
+    explicit UnderWay(aio::Executor executor) : moved(std::move(executor)) {}
+    std::map<std::string, Starting> starting;  // By their handles.
+    aio::Condition moved;                      // One of those has begun, or will not.
+    std::multiset<std::string> ending;         // Sessions.
   };
   struct Known {
     std::shared_ptr<Subprocess> process;
@@ -131,12 +132,9 @@ class Subprocesses {
   Launch launch_for(const SpawnRequest& request) const;
 
   SubprocessSite site_;
-  // Like `ending_` below, for who is spawning.
-  std::shared_ptr<Beginnings> beginnings_;
+  // Who spawns, or ends a session, may be told only after us that nobody waits for that any more.
+  std::shared_ptr<UnderWay> under_way_;
   std::map<std::string, Known> known_;
-  // Sessions. Who ends one may be told only after us that nobody waits for that any more.
-  std::shared_ptr<std::multiset<std::string>> ending_ =
-      std::make_shared<std::multiset<std::string>>();
   base::Milliseconds awake_{};
 };
 
