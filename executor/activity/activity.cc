@@ -3,16 +3,20 @@
 namespace executor {
 
 void Activity::look(base::Moment now) {
-  now_ = awake_.look(now);
-  if (moved_ || at_work_ > 0) active_at_ = now_;
-  moved_ = false;
+  note(now);
   if (looked_at_ && now_ - *looked_at_ >= kCpuLookEvery) look_at_meters();
 }
 
 base::Milliseconds Activity::idle_for(base::Moment now) {
-  look(now);
+  note(now);
   look_at_meters();
   return now_ - active_at_;
+}
+
+void Activity::note(base::Moment now) {
+  now_ = awake_.look(now);
+  if (moved_ || at_work_ > 0) active_at_ = now_;
+  moved_ = false;
 }
 
 base::Milliseconds Activity::spared() const {

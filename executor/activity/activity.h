@@ -54,6 +54,7 @@ class Activity {
   base::Milliseconds idle_for(base::Moment now);
 
  private:
+  void note(base::Moment now);  // What is known without the meters.
   void look_at_meters();
   base::Milliseconds spared() const;
 

@@ -63,6 +63,17 @@ TEST(Activity, TakesWhatWasFrozenForNothing) {
   EXPECT_EQ(activity.idle_for(kStart + 1h), base::AwakeTime::kGapMax);
 }
 
+TEST(Activity, LooksAtItsMetersOnceForAnAnswer) {
+  int looks = 0;
+  Activity activity(kStart, {[&] { return base::Milliseconds(++looks); }});
+  base::Moment now = kStart;
+  activity.idle_for(now);
+  pass(activity, now, Activity::kCpuLookEvery - 500ms);
+  EXPECT_EQ(looks, 1);
+  activity.idle_for(now + 500ms);
+  EXPECT_EQ(looks, 2) << "the regular look was due as well";
+}
+
 // What one meter shows while it is asked once in ten seconds, and whether that is active.
 struct Use {
   const char* name;
