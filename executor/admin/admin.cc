@@ -166,7 +166,7 @@ void Admin::look_at_the_clock() {
   activity_.look(clock_.now());
   if (!guard_.look(clock_.now())) return;
   base::log::warn("no pause came; the quiesce has lapsed");
-  if (listener_) listener_->thawed();
+  thaw();
 }
 
 aio::Task<> Admin::settle_marker(aio::Background& background) {
