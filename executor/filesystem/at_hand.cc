@@ -45,29 +45,28 @@ AtHand::AtHand(const std::string& folder) {
 }
 
 // Through no link: then what it is called is its target, too.
-std::optional<base::Fd> AtHand::find(const FileAddress& address) const {
+std::optional<AtHand::Found> AtHand::find(const FileAddress& address) const {
   if (!folder_) return std::nullopt;
-  const auto path = absolute_path(address);
+  auto path = absolute_path(address);
   if (!path || (address.is_target && *path != address.path)) return std::nullopt;
   auto place = open_from_memory(*path);
   if (!place || device_of(*place) != device_) return std::nullopt;
-  return place;
+  return Found{*std::move(place), *std::move(path)};
 }
 
 std::optional<FileInfo> AtHand::stat(const FileAddress& address) const {
-  const auto place = find(address);
-  if (!place) return std::nullopt;
-  auto info = look_at(*place, address.path);
+  const auto found = find(address);
+  if (!found) return std::nullopt;
+  auto info = look_at(found->place, found->path);
   if (!info || info->kind == EntryKind::kSymlink) return std::nullopt;
   return *std::move(info);
 }
 
 std::optional<OpenedFile> AtHand::open(const FileAddress& address, const ReadRequest& request,
                                        std::size_t bytes_max) const {
-  auto place = find(address);
-  if (!place) return std::nullopt;
-  const auto path = absolute_path(address);
-  auto reader = FileReader::open(*place, *path, request);
+  const auto found = find(address);
+  if (!found) return std::nullopt;
+  auto reader = FileReader::open(found->place, found->path, request);
   if (!reader) return std::nullopt;
   auto first = reader->next_from_memory(bytes_max);
   if (!first) return std::nullopt;

@@ -34,7 +34,11 @@ class AtHand {
                                  std::size_t bytes_max) const;
 
  private:
-  std::optional<base::Fd> find(const FileAddress& address) const;
+  struct Found {
+    base::Fd place;
+    std::string path;
+  };
+  std::optional<Found> find(const FileAddress& address) const;
 
   base::Fd folder_;  // Held, so that no other filesystem can come to have its number.
   std::uint64_t device_ = 0;
