@@ -127,10 +127,7 @@ aio::Task<> run(Site site, wire::ExtractArchiveArgs args) {
 std::optional<aio::Task<>> ArchiveService::serve(const std::shared_ptr<Call>& call,
                                                  Permission permission) {
   Site site{files_, archives_, call, std::move(permission), cwd_};
-  std::optional<aio::Task<>> task;
-  try_to_serve<wire::CreateArchiveArgs>(site, task);
-  try_to_serve<wire::ExtractArchiveArgs>(site, task);
-  return task;
+  return serve_one_of<wire::CreateArchiveArgs, wire::ExtractArchiveArgs>(std::move(site));
 }
 
 }  // namespace executor

@@ -365,22 +365,10 @@ aio::Task<> run(Site site, wire::WatchArgs args) {
 std::optional<aio::Task<>> FileService::serve(const std::shared_ptr<Call>& call,
                                               Permission permission) {
   Site site{files_, call, std::move(permission), cwd_};
-  std::optional<aio::Task<>> task;
-  try_to_serve<wire::ResolveArgs>(site, task);
-  try_to_serve<wire::StatArgs>(site, task);
-  try_to_serve<wire::LstatArgs>(site, task);
-  try_to_serve<wire::ReadTextArgs>(site, task);
-  try_to_serve<wire::ReadBytesArgs>(site, task);
-  try_to_serve<wire::ListDirArgs>(site, task);
-  try_to_serve<wire::ListTreeArgs>(site, task);
-  try_to_serve<wire::WriteArgs>(site, task);
-  try_to_serve<wire::EditTextArgs>(site, task);
-  try_to_serve<wire::MkdirArgs>(site, task);
-  try_to_serve<wire::RemoveArgs>(site, task);
-  try_to_serve<wire::RenameArgs>(site, task);
-  try_to_serve<wire::CopyArgs>(site, task);
-  try_to_serve<wire::WatchArgs>(site, task);
-  return task;
+  return serve_one_of<wire::ResolveArgs, wire::StatArgs, wire::LstatArgs, wire::ReadTextArgs,
+                      wire::ReadBytesArgs, wire::ListDirArgs, wire::ListTreeArgs, wire::WriteArgs,
+                      wire::EditTextArgs, wire::MkdirArgs, wire::RemoveArgs, wire::RenameArgs,
+                      wire::CopyArgs, wire::WatchArgs>(std::move(site));
 }
 
 }  // namespace executor

@@ -301,17 +301,9 @@ aio::Task<> run(Site site, wire::ListProcessesArgs args) {
 std::optional<aio::Task<>> ProcessService::serve(const std::shared_ptr<Call>& call,
                                                  Permission permission) {
   Site site{processes_, streams_, call, {call->session(), std::move(permission)}, cwd_, held_};
-  std::optional<aio::Task<>> task;
-  try_to_serve<wire::ResolveExecutableArgs>(site, task);
-  try_to_serve<wire::SpawnArgs>(site, task);
-  try_to_serve<wire::ReadOutputArgs>(site, task);
-  try_to_serve<wire::WaitArgs>(site, task);
-  try_to_serve<wire::SignalArgs>(site, task);
-  try_to_serve<wire::TerminateArgs>(site, task);
-  try_to_serve<wire::AttachArgs>(site, task);
-  try_to_serve<wire::ReleaseArgs>(site, task);
-  try_to_serve<wire::ListProcessesArgs>(site, task);
-  return task;
+  return serve_one_of<wire::ResolveExecutableArgs, wire::SpawnArgs, wire::ReadOutputArgs,
+                      wire::WaitArgs, wire::SignalArgs, wire::TerminateArgs, wire::AttachArgs,
+                      wire::ReleaseArgs, wire::ListProcessesArgs>(std::move(site));
 }
 
 }  // namespace executor

@@ -29,4 +29,12 @@ void try_to_serve(Site& site, std::optional<aio::Task<>>& task) {
   }
 }
 
+// The one of `Args` that the request of `site.call` is for; nothing where it is for none of them.
+template <typename... Args, typename Site>
+std::optional<aio::Task<>> serve_one_of(Site site) {
+  std::optional<aio::Task<>> task;
+  (try_to_serve<Args>(site, task), ...);
+  return task;
+}
+
 }  // namespace executor

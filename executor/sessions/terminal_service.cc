@@ -57,11 +57,8 @@ aio::Task<> run(Site site, wire::SignalForegroundArgs args) {
 
 std::optional<aio::Task<>> TerminalService::serve(const CallPointer& call, Permission permission) {
   Site site{processes_, background_, call, {call->session(), std::move(permission)}};
-  std::optional<aio::Task<>> task;
-  try_to_serve<wire::ResizeTerminalArgs>(site, task);
-  try_to_serve<wire::ForegroundArgs>(site, task);
-  try_to_serve<wire::SignalForegroundArgs>(site, task);
-  return task;
+  return serve_one_of<wire::ResizeTerminalArgs, wire::ForegroundArgs, wire::SignalForegroundArgs>(
+      std::move(site));
 }
 
 }  // namespace executor
