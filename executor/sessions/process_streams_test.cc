@@ -161,15 +161,8 @@ aio::Task<> take_over(Site& site) {
   Client& other = site.mate;
   site.tasks.spawn(Client::carry(other));
   const std::uint32_t in = other.session.new_stream(), out = other.session.new_stream();
-  const auto attached =
-      (co_await Client::ask(
-           other,
-           wire::AttachArgs{
-               .handle = args.handle,
-               .in = in,
-               .out = wire::AttachedOutput{out, static_cast<std::int64_t>(first.bytes.size())}},
-           {.mutating = true, .to_client = {out}, .to_server = {in}}))
-          .as<wire::AttachArgs>();
+  const auto so_far = static_cast<std::int64_t>(first.bytes.size());
+  const auto attached = co_await testing::attach(other, args.handle, {out, so_far}, in);
   EXPECT_TRUE(attached.out && attached.stdin_at);
   if (!attached.out || !attached.stdin_at) co_return;
   const std::string stdin_so_far = "first\n";
@@ -227,11 +220,7 @@ aio::Task<> go_on_in_another_session(Site& site) {
   EXPECT_EQ(had.bytes + rest.bytes, content);
 
   const auto late = site.client.session.new_stream();
-  const auto again = (co_await Client::ask(site.client,
-                                           wire::AttachArgs{.handle = args.handle,
-                                                            .out = wire::AttachedOutput{late, 0}},
-                                           {.mutating = true, .to_client = {late}}))
-                         .as<wire::AttachArgs>();
+  const auto again = co_await testing::attach(site.client, args.handle, {late, 0});
   EXPECT_TRUE(again.out && again.out->lossy && again.out->from > 0) << "that is gone, and said so";
   EXPECT_TRUE((co_await Client::all_of(site.client, late)).ended);
 }

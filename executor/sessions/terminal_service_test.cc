@@ -184,12 +184,7 @@ aio::Task<> come_back(Site& site) {
   EXPECT_TRUE(state.out && state.out->lossy);
   for (const std::int64_t from : {std::int64_t{0}, state.out->bytes - 3}) {
     const std::uint32_t stream = client.session.new_stream();
-    const auto attached =
-        (co_await Client::ask(
-             client,
-             wire::AttachArgs{.handle = shell.handle, .out = wire::AttachedOutput{stream, from}},
-             {.mutating = true, .to_client = {stream}}))
-            .as<wire::AttachArgs>();
+    const auto attached = co_await testing::attach(client, shell.handle, {stream, from});
     const bool lossy = from == 0;
     EXPECT_EQ(attached.out, (wire::OutputAt{lossy ? state.out->bytes - (4 << 20) : from, lossy}));
     Streamed again;
@@ -214,13 +209,7 @@ aio::Task<> outlive(Site& site) {
   Client& next = site.mate;
   site.tasks.spawn(Client::carry(next));
   const std::uint32_t typed = next.session.new_stream(), shown = next.session.new_stream();
-  const auto attached =
-      (co_await Client::ask(
-           next,
-           wire::AttachArgs{
-               .handle = shell.handle, .in = typed, .out = wire::AttachedOutput{shown, 0}},
-           {.mutating = true, .to_client = {shown}, .to_server = {typed}}))
-          .as<wire::AttachArgs>();
+  const auto attached = co_await testing::attach(next, shell.handle, {shown, 0}, typed);
   EXPECT_TRUE(attached.state.detached && !attached.state.exited);
   EXPECT_EQ(attached.state.terminal, (wire::TerminalSize{40, 160}));
   EXPECT_TRUE(co_await Client::put(next, typed, "echo \"<$kept>\"; exit 4\n", false));

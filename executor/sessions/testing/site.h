@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +125,16 @@ inline Asking pipe_out(Client& client, wire::SpawnArgs& args, std::uint32_t& out
 inline aio::Task<Answer> wait_until(Client& client, std::string handle, wire::WaitUntil until,
                                     std::optional<std::int64_t> timeout_ms = std::nullopt) {
   return Client::ask(client, wire::WaitArgs{std::move(handle), until, timeout_ms});
+}
+
+// Goes on with the output of a command, and with what it reads where `in` is to carry that.
+inline aio::Task<wire::AttachArgs::Ok> attach(Client& client, std::string handle,
+                                              wire::AttachedOutput out,
+                                              std::optional<std::uint32_t> in = std::nullopt) {
+  Asking how{.mutating = true, .to_client = {out.stream}};
+  if (in) how.to_server = {*in};
+  const wire::AttachArgs args{.handle = std::move(handle), .in = in, .out = out};
+  co_return (co_await Client::ask(client, args, how)).as<wire::AttachArgs>();
 }
 
 // Tells `story` while the client is connected, again and again.
