@@ -100,18 +100,12 @@ class Lines {
     for (const std::string& error : base::split(errors, '\n')) {
       if (error.empty()) continue;
       ++summary_.troubles;
-      if (summary_.told.size() < kToldMax) summary_.told.push_back(readable(error));
+      if (summary_.told.size() < kToldMax) summary_.told.push_back(error.substr(0, kToldBytesMax));
     }
     return base::to_text(wire::to_json(wire::SearchLine{.summary = summary_})) + "\n";
   }
 
  private:
-  // As JSON can carry it.
-  static std::string readable(const std::string& error) {
-    return base::Json::parse(base::to_text(base::Json(error.substr(0, kToldBytesMax))))
-        .get<std::string>();
-  }
-
   const std::int64_t found_max_, bytes_max_;
   wire::SearchSummary summary_;
   std::int64_t bytes_ = 0;
@@ -261,22 +255,18 @@ aio::Task<> run(Site site, wire::PutToolArgs args) {
 
 }  // namespace
 
-SearchService::SearchService(Filesystem& files, aio::Background& background,
-                             SubprocessSite programs, std::string tools, std::string cwd)
+SearchService::SearchService(Filesystem& files, SubprocessSite programs, std::string tools,
+                             std::string cwd)
     : files_(files),
-      background_(background),
+      background_(programs.background),
       searches_(std::move(programs)),
       ripgrep_(ripgrep(), std::move(tools), {kBakedIn}),
       cwd_(std::move(cwd)) {}
 
 std::optional<aio::Task<>> SearchService::serve(const std::shared_ptr<Call>& call) {
   Site site{files_, background_, searches_, ripgrep_, call, cwd_};
-  std::optional<aio::Task<>> task;
-  try_to_serve<wire::GlobArgs>(site, task);
-  try_to_serve<wire::GrepArgs>(site, task);
-  try_to_serve<wire::FindToolArgs>(site, task);
-  try_to_serve<wire::PutToolArgs>(site, task);
-  return task;
+  return serve_one_of<wire::GlobArgs, wire::GrepArgs, wire::FindToolArgs, wire::PutToolArgs>(
+      std::move(site));
 }
 
 }  // namespace executor

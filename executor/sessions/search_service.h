@@ -18,8 +18,7 @@ namespace executor {
 class SearchService {
  public:
   // `tools`: a private folder, for the program.
-  SearchService(Filesystem& files, aio::Background& background, SubprocessSite programs,
-                std::string tools, std::string cwd);
+  SearchService(Filesystem& files, SubprocessSite programs, std::string tools, std::string cwd);
 
   // Nothing when it is no such operation; else what serves it. All of them are open to every mode.
   std::optional<aio::Task<>> serve(const std::shared_ptr<Call>& call);

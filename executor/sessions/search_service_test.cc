@@ -18,6 +18,7 @@ using testing::Answer;
 using testing::Asking;
 using testing::Client;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -234,6 +235,15 @@ aio::Task<> ask_in_vain(Site& site) {
   EXPECT_FALSE(unreadable.failure);
   EXPECT_EQ(unreadable.summary.troubles, 1);
   EXPECT_THAT(unreadable.summary.told, ElementsAre(HasSubstr("os error")));
+  // Of a long one the first 340 bytes, here up to the middle of a character.
+  std::string long_glob = "*.{a";
+  for (int i = 0; i < 200; ++i) long_glob += "é";
+  fs::create_directory(site.folder / "badly");
+  site.folder.write("badly/.ignore", long_glob + "\n");
+  site.folder.write("badly/b", "x\n");
+  const Found badly = co_await refused({.place = at("badly"), .pattern = "x"});
+  EXPECT_EQ(badly.summary.troubles, 1);
+  EXPECT_THAT(badly.summary.told, ElementsAre(EndsWith("éé\uFFFD")));
 }
 TEST(SearchService, SaysWhatCannotBeSearched) { tell(ask_in_vain); }
 

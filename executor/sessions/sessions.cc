@@ -30,7 +30,7 @@ Sessions::Sessions(SessionsSite site, const wire::Identity& identity)
       files_(site.executor, site.background, site.stagings, AtHand(site.workspace)),
       file_service_(files_, site.workspace),
       archive_service_(site.executor, files_, site.stagings, site.workspace),
-      search_service_(files_, site.background, site.processes, site.tools, site.workspace),
+      search_service_(files_, site.processes, site.tools, site.workspace),
       identity_(identity),
       links_(
           site.executor, settings_of(site), identity, site.clock, site.time,
