@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
-
 #include "controller/reconcile/testing/scenes.h"
 #include "libs/api/annotations.h"
 
@@ -14,19 +12,6 @@ using namespace std::chrono_literals;
 using namespace scene;  // NOLINT: the words of the tables below.
 using api::DeletionPolicy;
 using api::DesiredState;
-
-struct Case {
-  const char* name;
-  Observation seen;
-  Action want;
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
-template <typename Change>
-Observation with(Observation seen, Change change) {
-  change(seen);
-  return looked(seen);
-}
 
 Observation sent(e2b::CreateFailure::Kind kind, base::Moment ended = kNow - 100s) {
   return with(recorded(), [&](Observation& seen) {

@@ -15,23 +15,11 @@ using namespace scene;  // NOLINT: the words of the tables below.
 using api::DesiredState;
 using api::PausedBy;
 
-struct Case {
-  const char* name;
-  Observation seen;
-  Action want;
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
 // Ready, to be paused when it idles for a minute; nobody has looked whether it does.
 Observation may_idle() {
   Observation seen = ready();
   seen.wanted.spec.lifecycle.idle = 60s;
   return seen;
-}
-template <typename Change>
-Observation with(Observation seen, Change change) {
-  change(seen);
-  return looked(seen);
 }
 Observation idle_for(base::Milliseconds time, base::Moment ask_at = kNow + 1s) {
   return with(may_idle(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <ostream>
 
 #include "controller/reconcile/decide.h"
 
@@ -37,6 +38,11 @@ inline Observation fresh() {
 inline Observation& looked(Observation& seen) {
   seen.actual = actual_of(seen);
   return seen;
+}
+template <typename Change>
+Observation with(Observation seen, Change change) {
+  change(seen);
+  return looked(seen);
 }
 inline Observation listed(Observation seen, std::vector<Sighting> sandboxes,
                           base::Moment when = kNow) {
@@ -120,5 +126,13 @@ inline Observation deleting(Observation seen,
   seen.wanted.spec.deletion_policy = policy;
   return looked(seen);
 }
+
+// What is to be done about one.
+struct Case {
+  const char* name;
+  Observation seen;
+  Action want;
+};
+inline void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 }  // namespace controller::scene
