@@ -84,12 +84,17 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
 }
 
 // Whoever gets no turn, or finds no thread free, comes again: nothing is wrong with the sandbox.
-bool Reconciler::begin_in_turn(const Pass& pass, std::string name,
-                               std::function<void(std::stop_token)> work) {
-  const auto turn = rounds_.take_turn(parts_.clock.now());
-  if (!turn) return false;
-  const auto in_turn = [turn, work = std::move(work)](std::stop_token stop) { work(stop); };
-  return begin(pass, std::move(name), false, in_turn, Operation::Line::kPatient).begun;
+Outcome Reconciler::begin_in_turn(const Pass& pass, std::string name,
+                                  std::function<void(std::stop_token)> work,
+                                  const std::function<void(Memory&, base::Moment)>& put_off) {
+  if (const auto turn = rounds_.take_turn(parts_.clock.now())) {
+    const auto in_turn = [turn, work = std::move(work)](std::stop_token stop) { work(stop); };
+    if (begin(pass, std::move(name), false, in_turn, Operation::Line::kPatient).begun)
+      return {.begun = true};
+  }
+  parts_.memories.update(
+      pass.uid(), [&](Memory& memory) { put_off(memory, rounds_.put_off(parts_.clock.now())); });
+  return {};
 }
 
 Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
@@ -106,12 +111,10 @@ Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
       if (!answer && answer.error().code == base::ErrorCode::kConflict) memory.handle.reset();
     });
   };
-  if (begin_in_turn(pass, "AskExecutor", ask)) return {.begun = true};
-  parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    memory.executor.ask_at = rounds_.put_off(parts_.clock.now());
+  return begin_in_turn(pass, "AskExecutor", ask, [&](Memory& memory, base::Moment again) {
+    memory.executor.ask_at = again;
     memory.executor.request = request;
   });
-  return {};
 }
 
 // What an executor that does not answer has come to is for AskExecutor to find out, at once.
@@ -127,11 +130,8 @@ Outcome Reconciler::perform(const Pass& pass, const AskActivity& step) {
       if (!answer) memory.executor.ask_at = now;
     });
   };
-  if (begin_in_turn(pass, "AskActivity", ask)) return {.begun = true};
-  parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    memory.idle.ask_at = rounds_.put_off(parts_.clock.now());
-  });
-  return {};
+  return begin_in_turn(pass, "AskActivity", ask,
+                       [](Memory& memory, base::Moment again) { memory.idle.ask_at = again; });
 }
 
 // Refused or not answered: the sandbox goes on, and is asked again by and by. Where only the answer
@@ -156,11 +156,8 @@ Outcome Reconciler::perform(const Pass& pass, const QuiesceIdle& step) {
       memory.idle.wake_seen = step.wake_seen;
     });
   };
-  if (begin_in_turn(pass, "QuiesceIdle", quiesce)) return {.begun = true};
-  parts_.memories.update(pass.uid(), [&](Memory& memory) {
-    memory.idle = {.ask_at = rounds_.put_off(parts_.clock.now())};
-  });
-  return {};
+  return begin_in_turn(pass, "QuiesceIdle", quiesce,
+                       [](Memory& memory, base::Moment again) { memory.idle = {.ask_at = again}; });
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {

@@ -106,7 +106,9 @@ class Reconciler {
   Outcome begin(const Pass& pass, std::string name, bool finishes,
                 std::function<void(std::stop_token)> work,
                 Operation::Line line = Operation::Line::kCommon);
-  bool begin_in_turn(const Pass& pass, std::string name, std::function<void(std::stop_token)> work);
+  Outcome begin_in_turn(const Pass& pass, std::string name,
+                        std::function<void(std::stop_token)> work,
+                        const std::function<void(Memory&, base::Moment)>& put_off);
   Outcome do_or_begin(const Pass& pass, const std::string& name,
                       const std::function<Outcome(std::stop_token)>& work);
   Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
