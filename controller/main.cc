@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -100,7 +101,9 @@ base::Result<base::Done> run(const Options& options) {
   metrics::Registry registry(metrics_table());
   TRY(const Credentials credentials,
       Credentials::read(options.api_key_files, key_of_environment()));
-  TRY(const ExecutorFile executor, read_executor(options.executor));
+  std::error_code ignored;
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  TRY(const ExecutorFiles executors, read_executors(options.executors, beside));
   kube::Queue queue(clock);
   ProviderNews provider_news;
   TRY(const auto home, open_home(options, {clock, registry, queue, provider_news, credentials,
@@ -113,7 +116,7 @@ base::Result<base::Done> run(const Options& options) {
   Connections connections(store, clock,
                           doors_to_providers(*home, transports, queue, clock, registry));
   SandboxReach reach([&](const api::ProviderSpec& provider) { return transports.inside(provider); },
-                     clock, fleet_key, executor);
+                     clock, fleet_key, executors);
   FencedReach fenced_reach(reach, mandate);
 
   Memories memories;

@@ -108,8 +108,9 @@ void declare(base::Flags& flags, Options& options) {
   flags.text("--fleet-id", options.fleet_id,
              "this installation's name on all it creates; else made on first use, in a cluster of "
              "its UID, our namespace and --release");
-  flags.text("--executor", options.executor,
-             "executor to send to templates that lack it; else the one beside this program");
+  flags.texts("--executor", options.executors,
+              "executor to send to templates that lack it; may be given several times, once for "
+              "each processor; else those beside this program");
   flags.texts("--api-key-file", options.api_key_files,
               "[PROVIDER=]PATH of a file that holds an API key, read again for each use; may be "
               "given several times. A Secret named by the provider comes first; SANDFLEET_API_KEY "

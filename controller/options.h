@@ -31,7 +31,7 @@ struct Options {
   std::int64_t attach_look_seconds = 300;
   // Either.
   std::string fleet_id;
-  std::string executor;
+  std::vector<std::string> executors;
   std::vector<std::string> api_key_files;  // "[PROVIDER=]PATH"
   std::string metrics_address = "127.0.0.1";
   std::int64_t metrics_port = 0;

@@ -1,18 +1,13 @@
 #include "controller/transports.h"
 
-#include <filesystem>
 #include <iterator>
 #include <utility>
 
-#include "libs/base/files.h"
-#include "libs/base/log.h"
 #include "libs/e2b/client.h"
 #include "libs/net/curl_transport.h"
 
 namespace controller {
 namespace {
-
-constexpr std::size_t kExecutorBytesMax = 512u << 20;
 
 // A client of a provider's API, and what is to be kept as long as it.
 struct Connection {
@@ -54,20 +49,6 @@ std::shared_ptr<net::Transport> Transports::transport_of(ByAuthorities& all,
   }
   return all[authorities] =
              net::curl_transport({.user_agent = "sandfleet-controller", .ca_bundle = authorities});
-}
-
-base::Result<ExecutorFile> read_executor(const std::string& path) {
-  std::error_code ignored;
-  const auto beside =
-      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "sandfleet-executor";
-  auto content = base::read_file(path.empty() ? beside.string() : path, kExecutorBytesMax);
-  if (!content && path.empty() && content.error().code == base::ErrorCode::kNotFound) {
-    base::log::warn("no executor to send: only templates that have one can be used",
-                    {{"looked_at", beside.string()}});
-    return ExecutorFile{};
-  }
-  if (!content) return content.error();
-  return as_executor(*std::move(content));
 }
 
 }  // namespace controller

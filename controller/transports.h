@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string>
 
-#include "controller/prepare/prepare.h"
 #include "libs/api/provider.h"
 #include "libs/base/clock.h"
 #include "libs/e2b/cloud.h"
@@ -33,9 +32,5 @@ class Transports {
   std::mutex mutex_;
   ByAuthorities apis_, insides_;
 };
-
-// The executor at `path`, or beside this program when that is empty; without one, only templates
-// that have it baked in can be prepared.
-base::Result<ExecutorFile> read_executor(const std::string& path);
 
 }  // namespace controller

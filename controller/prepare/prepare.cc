@@ -42,12 +42,12 @@ struct Start {
 
 class Preparation {
  public:
-  Preparation(envd::Sandbox& sandbox, ExecutorDoor& door, const ExecutorFile& file,
+  Preparation(envd::Sandbox& sandbox, ExecutorDoor& door, const ExecutorFiles& executors,
               const wire::StartSecrets& secrets, const PrepareOptions& options,
               std::stop_token stop)
       : sandbox_(sandbox),
         door_(door),
-        file_(file),
+        executors_(executors),
         secrets_(base::to_text(wire::to_json(secrets)) + "\n"),
         options_(options),
         stop_(std::move(stop)) {}
@@ -159,8 +159,7 @@ class Preparation {
   base::Result<bool> lay_out(std::uint32_t pid) {
     options_.on_step("laying out the executor's folder");
     TRY(const std::string verdict,
-        script(kLayOut, {std::to_string(pid), kExecutorPath, file_.sha256_hex, kRuntimeFolder},
-               kRoot));
+        script(kLayOut, {std::to_string(pid), kExecutorPath, digests(), kRuntimeFolder}, kRoot));
     if (verdict == "right") return true;
     if (verdict == "other") return false;
     if (verdict != "unknown")
@@ -169,7 +168,16 @@ class Preparation {
     // An image without sha256sum sends the file itself.
     options_.on_step("reading the executor that is there");
     TRY(const std::string content, sandbox_.download(kExecutorPath, kRoot, stop_));
-    return base::to_hex(base::sha256(content)) == file_.sha256_hex;
+    const std::string digest = base::to_hex(base::sha256(content));
+    return std::any_of(executors_.begin(), executors_.end(),
+                       [&](const auto& each) { return each.sha256_hex == digest; });
+  }
+
+  // Of those at hand: what runs there is for its processor.
+  std::string digests() const {
+    std::string all;
+    for (const auto& each : executors_) all += (all.empty() ? "" : " ") + each.sha256_hex;
+    return all;
   }
 
   base::Result<base::Done> hand_over(envd::Started& process) {
@@ -188,31 +196,35 @@ class Preparation {
     if (const auto well = sandbox_.health(stop_); !well) return well.error();
     const auto file = sandbox_.stat(kExecutorPath, kRoot, stop_);
     if (file && !*file) return Start{.story = error.message};
-    return with_machines(error);
+    return with_processor(error);
   }
 
   // What is there and does not start may be for another processor, which its error rarely says.
-  base::Error with_machines(base::Error error) {
+  base::Error with_processor(base::Error error) {
+    if (executors_.empty()) return error;
     const auto machine = script(kMachine, {}, kRoot);
-    if (machine && !file_.machine.empty() && *machine != file_.machine)
-      error.message += "; this sandbox's processor is " + net::tame(*machine) +
-                       ", and the executor at hand is for " + file_.machine;
+    if (!machine) return error;
+    if (const auto chosen = choose(executors_, net::tame(*machine)); !chosen)
+      error.message += "; " + chosen.error().message;
     return error;
   }
 
   // ---- An executor that is not there yet --------------------------------------------------------
 
   base::Result<base::Done> upload(const std::string& why) {
-    if (file_.content.empty())
+    if (executors_.empty())
       return base::error(ErrorCode::kInvalid, "the template has no executor that can be used (",
                          why, ") and none is at hand to send: give its file with --executor");
+    options_.on_step("asking which processor the sandbox has");
+    TRY(const std::string machine, script(kMachine, {}, kRoot));
+    TRY(const ExecutorFile* file, choose(executors_, net::tame(machine)));
     options_.on_step("sending the executor");
     const std::string path = kExecutorPath;
     const std::string staged =
         path.substr(0, path.rfind('/')) + "/.executor-" + base::random_hex(8);
     const auto placed = [&]() -> base::Result<base::Done> {
-      CHECK_OK(sandbox_.upload(staged, file_.content, kRoot, stop_));
-      CHECK_OK(script(kPutInPlace, {staged, path, file_.sha256_hex, file_.machine}, kRoot));
+      CHECK_OK(sandbox_.upload(staged, file->content, kRoot, stop_));
+      CHECK_OK(script(kPutInPlace, {staged, path, file->sha256_hex}, kRoot));
       return base::Done{};
     }();
     // What fails here is swept by the next that is put in place.
@@ -252,7 +264,7 @@ class Preparation {
 
   envd::Sandbox& sandbox_;
   ExecutorDoor& door_;
-  const ExecutorFile& file_;
+  const ExecutorFiles& executors_;
   const std::string secrets_;  // One line, as it is written to the executor's stdin.
   const PrepareOptions& options_;
   const std::stop_token stop_;
@@ -262,10 +274,10 @@ class Preparation {
 }  // namespace
 
 base::Result<wire::Health> bring_to_life(envd::Sandbox& sandbox, ExecutorDoor& door,
-                                         const ExecutorFile& file,
+                                         const ExecutorFiles& executors,
                                          const wire::StartSecrets& secrets, bool replace,
                                          const PrepareOptions& options, std::stop_token stop) {
-  return Preparation(sandbox, door, file, secrets, options, stop).run(replace);
+  return Preparation(sandbox, door, executors, secrets, options, stop).run(replace);
 }
 
 }  // namespace controller

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "controller/prepare/executor_door.h"
-#include "controller/prepare/executor_file.h"
+#include "controller/prepare/executor_files.h"
 #include "libs/base/clock.h"
 #include "libs/envd/sandbox.h"
 #include "libs/wire/admin.h"
@@ -38,7 +38,7 @@ struct PrepareOptions {
 // answers. Every step may be repeated, whatever an earlier try left behind.
 //   start it (user)  -> it says "waiting" -> lay out (root) -> its keys -> it says "serving" -> ask
 base::Result<wire::Health> bring_to_life(envd::Sandbox& sandbox, ExecutorDoor& door,
-                                         const ExecutorFile& file,
+                                         const ExecutorFiles& executors,
                                          const wire::StartSecrets& secrets, bool replace,
                                          const PrepareOptions& options, std::stop_token stop);
 

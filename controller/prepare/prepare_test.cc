@@ -169,8 +169,9 @@ class Inside final : public envd::Sandbox {
       return {.exit_code = 70, .error_output = "/var/lib/sandfleet is not a real folder\n"};
     const std::string& wanted = command.argv.at(6);
     if (no_sha256sum) return {.output = "unknown\n"};
+    const std::string digest = base::to_hex(base::sha256(files.at(kExecutorPath)));
     const bool right =
-        wanted.empty() || wanted == base::to_hex(base::sha256(files.at(kExecutorPath)));
+        wanted.empty() || (" " + wanted + " ").find(" " + digest + " ") != wanted.npos;
     return {.output = right ? "right\n" : "other\n"};
   }
 
@@ -234,14 +235,14 @@ class Door final : public ExecutorDoor {
 
 class Prepare : public testing::Test {
  protected:
-  Result<wire::Health> prepare(bool replace = false) { return prepare_with(file_, replace); }
-  Result<wire::Health> prepare_with(const ExecutorFile& file, bool replace = false) {
-    return bring_to_life(inside_, door_, file, {"uid-1", 1, "aa", "kk"}, replace, options(), {});
+  Result<wire::Health> prepare(bool replace = false) { return prepare_with(files_, replace); }
+  Result<wire::Health> prepare_with(const ExecutorFiles& files, bool replace = false) {
+    return bring_to_life(inside_, door_, files, {"uid-1", 1, "aa", "kk"}, replace, options(), {});
   }
   Result<wire::Health> prepare_expected() {
     PrepareOptions expecting = options();
     expecting.expected = true;
-    return bring_to_life(inside_, door_, file_, {"uid-1", 1, "aa", "kk"}, false, expecting, {});
+    return bring_to_life(inside_, door_, files_, {"uid-1", 1, "aa", "kk"}, false, expecting, {});
   }
   PrepareOptions options() {
     return {.clock = clock_,
@@ -255,7 +256,7 @@ class Prepare : public testing::Test {
   void bake() { inside_.files[kExecutorPath] = content_; }
 
   const std::string content_ = "the executor";
-  const ExecutorFile file_ = as_executor(content_);
+  const ExecutorFiles files_ = {as_executor(content_)};
   base::FakeClock clock_;
   std::vector<base::Milliseconds> pauses_;
   std::vector<std::string> steps_;
@@ -342,14 +343,47 @@ TEST_F(Prepare, SaysThatNoneIsAtHandWhereTheTemplateHasNone) {
 TEST_F(Prepare, SaysForWhichProcessorsTheSandboxAndTheExecutorAre) {
   bake();
   inside_.cannot_run = true;
-  ExecutorFile file = file_;
-  file.machine = "x86_64";
-  const auto health = prepare_with(file);
+  ExecutorFiles files = files_;
+  files.front().machine = "x86_64";
+  const auto health = prepare_with(files);
   ASSERT_FALSE(health);
   EXPECT_THAT(health.error().message,
               HasSubstr("processor is aarch64, and the executor at hand is for x86_64"));
   inside_.machine = "x86_64";
-  EXPECT_THAT(prepare_with(file).error().message, Not(HasSubstr("processor")));
+  EXPECT_THAT(prepare_with(files).error().message, Not(HasSubstr("processor")));
+}
+
+TEST_F(Prepare, SendsTheExecutorForTheSandboxsProcessor) {
+  const std::string other = "the other executor";
+  ExecutorFiles files = {files_.front(), as_executor(other)};
+  files[0].machine = "x86_64";
+  files[1].machine = "aarch64";
+  for (const auto& file : files) {
+    inside_.files.clear();
+    inside_.is_running = false;
+    inside_.machine = file.machine;
+    EXPECT_TRUE(prepare_with(files)) << file.machine;
+    EXPECT_EQ(inside_.files.at(kExecutorPath), file.content);
+    inside_.is_running = false;
+    EXPECT_TRUE(prepare_with(files)) << "it is the right one from then on";
+  }
+  EXPECT_EQ(inside_.uploads, 2);
+  inside_.is_running = false;
+  inside_.no_sha256sum = true;
+  EXPECT_TRUE(prepare_with(files));
+  EXPECT_EQ(inside_.uploads, 2);
+}
+
+TEST_F(Prepare, SendsNothingForAnotherProcessor) {
+  inside_.files[kExecutorPath] = "an older one";
+  ExecutorFiles files = files_;
+  files.front().machine = "x86_64";
+  const auto health = prepare_with(files);
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(health.error().message, HasSubstr("this sandbox's processor is aarch64"));
+  EXPECT_EQ(inside_.uploads, 0);
+  EXPECT_EQ(inside_.files.at(kExecutorPath), "an older one") << "it may be of use";
 }
 
 TEST_F(Prepare, LeavesAnExecutorThatAnswersAlone) {
@@ -445,7 +479,7 @@ TEST_F(Prepare, BelievesNoImpostorWhateverItProves) {
     net::FakeTransport transport([&](const net::Request&) { return answer; });
     HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, "kk", "token");
     const auto health =
-        bring_to_life(inside_, door, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
+        bring_to_life(inside_, door, files_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
     ASSERT_FALSE(health) << name;
     EXPECT_EQ(health.error().code, ErrorCode::kDenied) << name << ": " << health.error().message;
   }
@@ -565,21 +599,21 @@ TEST_F(Prepare, NamesEachStepAsItBegins) {
   inside_.files.clear();
   inside_.is_running = false;
   EXPECT_TRUE(prepare());
-  EXPECT_THAT(steps_,
-              ElementsAre("starting the executor", "asking whether an executor answers",
-                          "sending the executor", "starting the executor",
-                          "laying out the executor's folder", "giving the executor its keys",
-                          "waiting for the executor's first answer"));
+  EXPECT_THAT(steps_, ElementsAre("starting the executor", "asking whether an executor answers",
+                                  "asking which processor the sandbox has", "sending the executor",
+                                  "starting the executor", "laying out the executor's folder",
+                                  "giving the executor its keys",
+                                  "waiting for the executor's first answer"));
 }
 
 TEST_F(Prepare, CanBeRepeatedAfterACutAtAnyStep) {
   for (const bool baked : {false, true})
-    for (int step = 0; step < 8; ++step) {
+    for (int step = 0; step < 9; ++step) {
       Inside inside(clock_);
       Door door(inside, clock_);
       if (baked) inside.files[kExecutorPath] = content_;
       const auto prepared = [&] {
-        return bring_to_life(inside, door, file_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
+        return bring_to_life(inside, door, files_, {"uid-1", 1, "aa", "kk"}, false, options(), {});
       };
       inside.die_before = step;
       (void)prepared();

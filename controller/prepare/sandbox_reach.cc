@@ -43,11 +43,11 @@ envd::Route route_to_executor(const api::ProviderSpec& provider, const e2b::Hand
 }
 
 SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
-                           std::string fleet_key, const ExecutorFile& file)
+                           std::string fleet_key, const ExecutorFiles& executors)
     : transport_of_(std::move(transport_of)),
       clock_(clock),
       fleet_key_(std::move(fleet_key)),
-      file_(file) {}
+      executors_(executors) {}
 
 HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& target) const {
   const wire::Claims claims{.kind = wire::TokenKind::kAdmin,
@@ -78,7 +78,7 @@ base::Result<wire::Health> SandboxReach::prepare(const Target& target, bool repl
                                .rest = [](auto time) { std::this_thread::sleep_for(time); },
                                .expected = target.was_prepared,
                                .on_step = on_step};
-  return bring_to_life(sandbox, door, file_, secrets, replace, options, stop);
+  return bring_to_life(sandbox, door, executors_, secrets, replace, options, stop);
 }
 
 base::Result<wire::Health> SandboxReach::health(const Target& target, std::stop_token stop) {

@@ -17,11 +17,11 @@ envd::Route route_to_executor(const api::ProviderSpec& provider, const e2b::Hand
 // Reaches into sandboxes through the provider's data plane.
 class SandboxReach final : public Reach {
  public:
-  // The HTTP client for one provider's data plane, held during each call. The file outlives it: it
-  // is large, and one is enough for all.
+  // The HTTP client for one provider's data plane, held during each call. The files outlive it:
+  // they are large, and do for all.
   using TransportOf = std::function<std::shared_ptr<net::Transport>(const api::ProviderSpec&)>;
   SandboxReach(TransportOf transport_of, const base::Clock& clock, std::string fleet_key,
-               const ExecutorFile& file);
+               const ExecutorFiles& executors);
   base::Result<wire::Health> prepare(const Target& target, bool replace, const OnStep& on_step,
                                      std::stop_token stop) override;
   base::Result<wire::Health> health(const Target& target, std::stop_token stop) override;
@@ -37,7 +37,7 @@ class SandboxReach final : public Reach {
   const TransportOf transport_of_;
   const base::Clock& clock_;
   const std::string fleet_key_;
-  const ExecutorFile& file_;
+  const ExecutorFiles& executors_;
 };
 
 }  // namespace controller

@@ -40,7 +40,7 @@ class WrongWay : public testing::TestWithParam<Site> {};
 TEST_P(WrongWay, IsNamedWithWhatToCheck) {
   const base::SystemClock clock;
   auto transport = std::make_shared<net::FakeTransport>(GetParam().play);
-  const ExecutorFile none;
+  const ExecutorFiles none;
   SandboxReach reach([&](const auto&) { return transport; }, clock, std::string(32, 'k'), none);
   const Target target{
       .provider = {.data_url = "http://me:s3cret@data.test:1/", .routing = api::Routing::kHeader},

@@ -9,7 +9,7 @@ namespace controller {
 // "right", "other", or "unknown" where the image cannot tell. Nothing is made for another one.
 //   $1  its pid: whose user is the default user
 //   $2  the path that it was started by
-//   $3  the digest that it must have; empty: any will do
+//   $3  the digests that it may have, a space between them; empty: any will do
 //   $4  the runtime folder, which becomes a real one, private to the default user
 // Where there is cgroup2, it also gets a group of its own, which its user may divide: the one that
 // it is in if it is alone there, since a move waits for the whole kernel (8 ms and more).
@@ -33,10 +33,13 @@ if [ -n "$wanted" ]; then
   else
     digest=$(sha256sum "$runs" 2>/dev/null) || digest=unknown
   fi
-  case ${digest%% *} in
-    "$wanted") ;;
-    unknown) if [ "$runs" -ef "$file" ]; then verdict=unknown; else verdict=other; fi ;;
-    *) verdict=other ;;
+  digest=${digest%% *}
+  case " $wanted " in
+    *" $digest "*) ;;
+    *)
+      verdict=other
+      if [ "$digest" = unknown ] && [ "$runs" -ef "$file" ]; then verdict=unknown; fi
+      ;;
   esac
 fi
 if [ $verdict = other ]; then
@@ -99,20 +102,12 @@ echo $verdict
 //   $1  where it was sent to
 //   $2  its path
 //   $3  its digest
-//   $4  the processor it is for, as uname(1) names it; empty: not known
 inline constexpr char kPutInPlace[] = R"sh(set -eu
 digest=$(sha256sum "$1" 2>/dev/null) || digest=
 if [ -n "$digest" ] && [ "${digest%% *}" != "$3" ]; then
   rm -f "$1"
   echo "what arrived is not what was sent" >&2
   exit 71
-fi
-machine=$(uname -m 2>/dev/null) || machine=
-if [ -n "$machine" ] && [ "${4:-$machine}" != "$machine" ]; then
-  rm -f "$1"
-  echo "this sandbox's processor is $machine, and the executor that was sent is for $4;" \
-    "give one for it with --executor" >&2
-  exit 72
 fi
 chmod 0711 "$1"
 rm -f "$2.sha256"
@@ -125,8 +120,8 @@ rm -f "${2%/*}"/.executor-* || :
 inline constexpr char kDiscard[] = R"sh(rm -f "$1"
 )sh";
 
-// Which processor this is, where the image can tell.
-inline constexpr char kMachine[] = R"sh(uname -m
+// Says which processor this is, as uname(1) names it; nothing where the image cannot tell.
+inline constexpr char kMachine[] = R"sh(uname -m 2>/dev/null || :
 )sh";
 
 // Ends every executor of ours but envd. $1: its path.

@@ -1,6 +1,7 @@
 """What the whole product does with the executors inside of sandboxes: how it brings them to life, and what it makes of those
 that refuse, lie or end. Run one test: inside.py NAME; without a name: their names."""
 
+import hashlib
 import os
 import shutil
 import sys
@@ -90,9 +91,10 @@ echo '{"uid": "another", "epoch": 1, "attachKey": "KEY", "adminKey": "KEY"}' |
 """.replace("KEY", "ab" * 32)
 
 
-def test_an_executor_for_another_processor_is_refused_in_those_words():
+def test_an_executor_for_another_processor_is_refused_in_those_words_and_of_several_the_right_one_is_sent():
     with whole_world() as (provider, controller), world.temporary_folder("processor") as folder:
-        program = bytearray((world.programs_folder() / "sandfleet-executor").read_bytes())
+        own = world.programs_folder() / "sandfleet-executor"
+        program = bytearray(own.read_bytes())
         program[18] = ARM64 if program[18] != ARM64 else X86_64  # elf(5): e_machine.
         (folder / "executor").write_bytes(program)
         controller.arguments = ["--executor", folder / "executor"]
@@ -101,9 +103,15 @@ def test_an_executor_for_another_processor_is_refused_in_those_words():
             controller.declare("one", sandbox_manifest("one", template="base"))
             wait_until(controller.story, lambda: "; give one for it with --executor" in controller.condition("one").get("message", ""))
             message = controller.condition("one")["message"]
-            assert f"this sandbox's processor is {os.uname().machine}, and the executor that was sent is for" in message, message
+            assert f"this sandbox's processor is {os.uname().machine}, and the executor at hand is for" in message, message
             (box,) = provider.sandboxes()
             assert run_inside(provider, box, "ls /opt/sandfleet/bin/sandfleet-executor")[0] != 0, "it was put in place"
+        controller.arguments += ["--executor", own]
+        with controller:
+            controller.wait_ready("one")
+            digest = hashlib.sha256(own.read_bytes()).hexdigest()
+            noted = run_inside(provider, box, "cat /opt/sandfleet/bin/sandfleet-executor.sha256")
+            assert noted == (0, digest + "\n"), noted
             delete_all(provider, controller, ["one"])
 
 
