@@ -15,8 +15,8 @@ base::Milliseconds Activity::idle_for(base::Moment now) {
 
 void Activity::note(base::Moment now) {
   now_ = awake_.look(now);
-  if (moved_ || at_work_ > 0) active_at_ = now_;
-  moved_ = false;
+  if (requests_->moved || requests_->at_work > 0) active_at_ = now_;
+  requests_->moved = false;
 }
 
 base::Milliseconds Activity::spared() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,11 @@ using CpuMeter = std::function<base::Milliseconds()>;
 // that a program waits for input, or that somebody waits for its end, is nothing. Counted in awake
 // time: what was frozen has not idled. One loop's state.
 class Activity {
+  struct Requests {
+    bool moved = false;
+    int at_work = 0;
+  };
+
  public:
   // From one look at the meters to the next; and what programs may use in between all the same,
   // together, while they count as silent: so much, and a part of the time.
@@ -31,20 +37,21 @@ class Activity {
   Activity& operator=(const Activity&) = delete;
 
   // Something was asked, answered, or carried.
-  void moved() { moved_ = true; }
-  // A request is at work for as long as this lives; the Activity outlives it.
+  void moved() { requests_->moved = true; }
+  // A request is at work for as long as this lives. It may outlive the Activity: what a loop has
+  // not come to when its program ends is dropped with the loop.
   class Work {
    public:
-    explicit Work(Activity& activity) : activity_(activity) { ++activity_.at_work_; }
+    explicit Work(Activity& activity) : requests_(activity.requests_) { ++requests_->at_work; }
     ~Work() {
-      --activity_.at_work_;
-      activity_.moved();
+      --requests_->at_work;
+      requests_->moved = true;
     }
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
 
    private:
-    Activity& activity_;
+    const std::shared_ptr<Requests> requests_;
   };
 
   // Now and then. Meters are looked at once somebody has asked.
@@ -60,8 +67,7 @@ class Activity {
 
   base::AwakeTime awake_;
   base::Milliseconds now_{}, active_at_{};  // In awake time.
-  bool moved_ = false;
-  int at_work_ = 0;
+  const std::shared_ptr<Requests> requests_ = std::make_shared<Requests>();
   const std::vector<CpuMeter> meters_;
   std::vector<base::Milliseconds> used_;              // What each meter showed, at its last look,
   std::optional<base::Milliseconds> looked_at_ = {};  // which was then.

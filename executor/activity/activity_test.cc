@@ -57,6 +57,14 @@ TEST(Activity, LastsForAsLongAsARequestIsAtWork) {
   EXPECT_EQ(activity.idle_for(now + 2s), 1s);
 }
 
+// As those that a loop still holds when its program ends.
+TEST(Activity, MayEndBeforeARequestThatIsAtWork) {
+  auto activity = std::make_unique<Activity>(kStart);
+  auto work = std::make_unique<Activity::Work>(*activity);
+  activity.reset();
+  work.reset();
+}
+
 TEST(Activity, TakesWhatWasFrozenForNothing) {
   Activity activity(kStart);
   EXPECT_EQ(activity.idle_for(kStart), 0ms);
