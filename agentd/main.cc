@@ -27,7 +27,7 @@ using namespace agentd;  // NOLINT: the program's own words.
 
 namespace {
 
-constexpr int kBackgroundThreads = 4;  // Names are looked up there.
+constexpr int kBackgroundThreads = 1;  // Sockets are looked after there.
 
 constexpr std::size_t kAuthoritiesBytesMax = 4u << 20;
 
@@ -88,7 +88,7 @@ base::Result<int> run(const Options& options) {
 
   aio::Loop loop;
   aio::Background background(kBackgroundThreads);
-  Names names(loop.executor(), background);
+  Names names(loop.executor());
   TRY(const auto sources, open_sources(options.way, loop.executor(), names, clock));
   TRY(const Dialler dialler, dialler_of(options, names));
   const RosterLimits limits = limits_of(options, descriptors.now);

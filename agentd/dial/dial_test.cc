@@ -54,8 +54,7 @@ TEST(Places, AreReadFromUrls) {
 
 struct Site {
   aio::Loop loop;
-  aio::Background background{1};
-  Names names{loop.executor(), background};
+  Names names{loop.executor()};
   aio::HttpServer server{loop.executor(), [](auto) { return aio::sleep_for({}); }};
 };
 

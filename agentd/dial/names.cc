@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -39,21 +40,38 @@ base::Result<Addresses> look_up(const std::string& host) {
   return addresses;
 }
 
-Names::Names(aio::Executor executor, aio::Background& background, LookUp how)
-    : under_way_(std::move(executor), kLookUpsMax,
-                 [&background, how = std::move(how)](std::string host) {
-                   return background.run([how, host = std::move(host)] { return how(host); });
-                 }) {}
+Names::Domain::Domain(const aio::Executor& executor, const LookUp& how)
+    : under_way(executor, kLookUpsMax, [this, how](std::string host) {
+        return background.run([how, host = std::move(host)] { return how(host); });
+      }) {}
+
+Names::Names(aio::Executor executor, LookUp how)
+    : executor_(std::move(executor)), how_(std::move(how)) {}
+
+// Nothing: in too many are names looked up. One where none is makes room.
+Names::Domain* Names::domain_of(const std::string& host) {
+  const std::string name = host.substr(std::min(host.find('.'), host.size()));
+  const auto known = domains_.find(name);
+  if (known != domains_.end()) return known->second.get();
+  if (domains_.size() >= kDomainsMax)
+    std::erase_if(domains_, [](const auto& one) { return one.second->under_way.idle(); });
+  if (domains_.size() >= kDomainsMax) return nullptr;
+  return domains_.emplace(name, std::make_unique<Domain>(executor_, how_)).first->second.get();
+}
 
 aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseconds within) {
   if (const std::string known = known_address(host); !known.empty()) co_return Addresses{known};
-  auto found = co_await aio::within(under_way_.get(host), within);
+  const auto too_many = [&host] {
+    return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
+                       ": too many names are looked up just now");
+  };
+  Domain* const domain = domain_of(host);
+  if (!domain) co_return too_many();
+  auto found = co_await aio::within(domain->under_way.get(host), within);
   if (!found)
     co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
                           ": no answer came in time");
-  if (!*found)
-    co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
-                          ": too many names are looked up just now");
+  if (!*found) co_return too_many();
   co_return **std::move(found);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,21 +18,33 @@ using Addresses = std::vector<std::string>;
 // The first few addresses of a host, by the system's own means. Blocks, for as long as those take.
 base::Result<Addresses> look_up(const std::string& host);
 
-// Finds hosts. Those who ask for the same one at the same time share one look-up (aio::Shared): a
-// name server that does not answer holds up so many threads, and nobody for longer than he waits.
+// Finds hosts. Those who ask for the same one at the same time share one look-up (aio::Shared), and
+// each domain has threads of its own: a name server that does not answer holds up those who ask for
+// names of its domain, and nobody for longer than he waits.
 class Names {
  public:
-  static constexpr std::size_t kLookUpsMax = 64;  // Under way at once.
+  static constexpr std::size_t kLookUpsMax = 64;  // Under way at once, in one domain.
+  static constexpr int kThreadsEach = 4;
+  static constexpr std::size_t kDomainsMax = 16;  // In which names are looked up at once.
   using LookUp = std::function<base::Result<Addresses>(const std::string& host)>;
 
-  // `background` outlives it, and it those who ask.
-  Names(aio::Executor executor, aio::Background& background, LookUp how = look_up);
+  // It outlives those who ask.
+  explicit Names(aio::Executor executor, LookUp how = look_up);
 
   // kUnavailable: not known, not in time, or too many are looked up just now.
   aio::Task<base::Result<Addresses>> find(std::string host, base::Milliseconds within);
 
  private:
-  aio::Shared<std::string, base::Result<Addresses>> under_way_;
+  struct Domain {
+    Domain(const aio::Executor& executor, const LookUp& how);
+    aio::Background background{kThreadsEach};
+    aio::Shared<std::string, base::Result<Addresses>> under_way;
+  };
+  Domain* domain_of(const std::string& host);
+
+  const aio::Executor executor_;
+  const LookUp how_;
+  std::map<std::string, std::unique_ptr<Domain>> domains_;
 };
 
 }  // namespace agentd

@@ -19,29 +19,20 @@ constexpr base::Milliseconds kPatience{20'000}, kInVain{20};
 struct Site {
   ~Site() {
     if (!answers.try_wait()) answers.count_down();
-    loop.run(until_idle(*this));
   }
   base::Result<Addresses> look_up(const std::string& host) {
     ++looked_up;
-    answers.wait();
+    if (!host.ends_with(".alive")) answers.wait();
     if (host == "nobody") return base::error(base::ErrorCode::kUnavailable, "there is no ", host);
     return Addresses{"192.0.2.1", host};
   }
   static aio::Task<> ask(Site& site, std::string host, base::Milliseconds within) {
     site.found.push_back(co_await site.names.find(std::move(host), within));
   }
-  // Whatever the background still had to do is done by then.
-  static aio::Task<int> until_idle(Site& site) {
-    const auto last = co_await site.background.run([]() -> base::Result<int> { return 0; });
-    co_return *last;
-  }
-
   std::latch answers{1};
   std::atomic<int> looked_up = 0;
   aio::Loop loop;
-  aio::Background background{1};
-  Names names{loop.executor(), background,
-              [this](const std::string& host) { return look_up(host); }};
+  Names names{loop.executor(), [this](const std::string& host) { return look_up(host); }};
   std::vector<base::Result<Addresses>> found;
   aio::TaskGroup tasks{loop.executor()};
 };
@@ -75,6 +66,31 @@ aio::Task<> ask_for_many(Site& site) {
   EXPECT_TRUE(co_await site.names.find("one more", kPatience));
 }
 TEST(Names, AreLookedUpSoManyAtOnce) { aio::testing::tell(ask_for_many); }
+
+aio::Task<> ask_past_a_dead_name_server(Site& site) {
+  for (std::size_t i = 0; i < Names::kLookUpsMax; ++i)
+    site.tasks.spawn(Site::ask(site, "host-" + std::to_string(i) + ".dead", kPatience));
+  EXPECT_THAT((co_await site.names.find("more.dead", kPatience)).error().message,
+              HasSubstr("too many names"));
+  EXPECT_TRUE(co_await site.names.find("host.alive", kPatience));
+  EXPECT_TRUE(site.found.empty()) << "the others still wait";
+}
+TEST(Names, OfADeadNameServerHoldUpNoOthers) { aio::testing::tell(ask_past_a_dead_name_server); }
+
+aio::Task<> ask_in_many_domains(Site& site) {
+  EXPECT_TRUE(co_await site.names.find("host.alive", kPatience)) << "and holds no place then";
+  for (std::size_t i = 0; i < Names::kDomainsMax; ++i)
+    site.tasks.spawn(Site::ask(site, "host.dead-" + std::to_string(i), kPatience));
+  co_await aio::sleep_for({});
+  EXPECT_THAT((co_await site.names.find("host.alive", kPatience)).error().message,
+              HasSubstr("too many names"));
+  site.answers.count_down();
+  co_await site.tasks.wait();
+  EXPECT_EQ(site.found.size(), Names::kDomainsMax);
+  for (const auto& found : site.found) EXPECT_TRUE(found);
+  EXPECT_TRUE(co_await site.names.find("host.alive", kPatience));
+}
+TEST(Names, AreLookedUpInSoManyDomainsAtOnce) { aio::testing::tell(ask_in_many_domains); }
 
 }  // namespace
 }  // namespace agentd

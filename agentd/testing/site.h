@@ -12,7 +12,6 @@
 #include "agentd/carry/carriers.h"
 #include "agentd/testing/executor.h"
 #include "agentd/testing/harness.h"
-#include "libs/aio/background.h"
 
 namespace agentd::testing {
 
@@ -91,8 +90,7 @@ struct Site {
   }
 
   aio::Loop loop;
-  aio::Background background{1};
-  Names names{loop.executor(), background};
+  Names names{loop.executor()};
   Dialler dialler{names, *aio::TlsClient::with({})};
   base::SystemClock clock;
   Executor executor;

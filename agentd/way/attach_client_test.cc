@@ -83,8 +83,7 @@ struct Site {
   }
 
   aio::Loop loop;
-  aio::Background background{2};
-  Names names{loop.executor(), background};
+  Names names{loop.executor()};
   const base::TemporaryFolder folder;
   Service service;
 };

@@ -24,6 +24,8 @@ class Shared {
         begin_(std::move(begin)),
         tasks_(std::move(executor)) {}
 
+  bool idle() const { return tasks_.size() == 0; }  // Nothing is under way.
+
   // Nothing: so much else is under way that this was not begun.
   Task<std::optional<Value>> get(Key key) {
     const auto known = under_way_.find(key);
