@@ -730,6 +730,34 @@ aio::Task<> bring_another_token(Site& site) {
 }
 TEST(Carriers, TakeTheNextTokenOfAHarness) { aio::testing::tell(bring_another_token); }
 
+aio::Task<> renew_while_it_is_asked(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness, "the first");
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.ways.answer = [&]() -> Answer {
+    if (site.ways.last_token == "the first") return NoWay{wire::NoEntry::kDenied, "it has ended"};
+    return site.executor.way();
+  };
+  site.ways.holds_back = true;
+  const int asked = site.ways.asked;
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked > asked; }));
+  EXPECT_EQ(site.ways.last_token, "the first");
+  harness.session.renew(std::optional<std::string>("the second"));
+  ask(harness, echo("behind the next token"));
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  site.ways.holds_back = false;
+  EXPECT_TRUE(co_await Harness::heard<wire::CredentialRenewed>(harness)) << message(harness);
+  EXPECT_EQ(site.ways.last_token, "the second");
+  EXPECT_EQ(harness.left(), "");
+  site.ways.answer = [] { return NoWay{wire::NoEntry::kDenied, "may no longer"}; };
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  EXPECT_EQ(harness.left(), "expired") << "a no to the token of now is one";
+}
+TEST(Carriers, TakeNoRefusalOfATokenThatWasReplacedMeanwhile) {
+  Site site({}, {.ask_every = 50ms, .ask_after_silence = 20ms, .look = 20ms});
+  aio::testing::run(site.loop, renew_while_it_is_asked(site));
+}
+
 aio::Task<> lose_the_link_before_the_answer(Site& site) {
   Harness& harness = site.harness();
   site.link(harness, "the first");

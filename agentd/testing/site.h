@@ -21,9 +21,11 @@ struct ScriptedWays final : WaysIn {
     ++asked;
     last_sandbox = std::move(sandbox);
     last_token = std::move(token);
+    while (holds_back) co_await aio::sleep_for(base::Milliseconds(5));
     co_return answer();
   }
   std::function<Answer()> answer;
+  bool holds_back = false;
   int asked = 0;
   wire::SandboxName last_sandbox;
   std::optional<std::string> last_token;
