@@ -157,6 +157,8 @@ aio::Task<> Carrier::refuse(std::string why) {
 aio::Task<> Carrier::part(wire::Close last) {
   const bool ends = last.reason != CloseReason::kSilent;
   gone_ = true;
+  parts_.roster.part(*this);
+  parts_.counts.links(parts_.roster.links());
   if (ends && welcomed_)
     co_await aio::race(until_executor(true), aio::sleep_for(parts_.times.end_later));
   if (!executor_ || leaving_) co_return;

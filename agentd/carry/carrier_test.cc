@@ -148,6 +148,22 @@ aio::Task<> end_later(Site& site) {
 // covers: W5
 TEST(Carriers, EndASessionOnceItsExecutorIsBack) { aio::testing::tell(end_later); }
 
+aio::Task<> come_back_meanwhile(Site& site) {
+  co_await end_without_an_executor(site);
+  EXPECT_TRUE(co_await eventually([&] { return site.metric("sandfleet_agentd_links") == "0"; }));
+  EXPECT_EQ(site.carriers->size(), 1u) << "it still has a word for the executor";
+  Harness& again = site.harness();
+  site.link(again);
+  site.ways.answer = [&] { return site.executor.way(); };
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(again)) << message(again);
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.host.sessions() == 1; }))
+      << "the one of before has ended";
+}
+TEST(Carriers, LetWhoHasPartedComeBackWhileItsSessionIsStillToEnd) {
+  Site site({.links_max = 1, .links_each_max = 1});
+  aio::testing::run(site.loop, come_back_meanwhile(site));
+}
+
 aio::Task<> end_too_late(Site& site) {
   co_await end_without_an_executor(site);
   EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 0; }));
@@ -614,24 +630,26 @@ TEST(Carriers, ProveNothingToAnImpostor) {
 
 // --- Bounds.
 
+constexpr RosterLimits kNarrow{.greeting_max = 16, .links_max = 32, .parting_max = 8};
+constexpr std::size_t kCarriersMax = 32 + 2 * (16 + 8);
+
 aio::Task<> flood(Site& site) {
   std::vector<std::shared_ptr<aio::Stream>> silent;
   for (int i = 0; i < 3'000; ++i) {
     silent.push_back(site.connect());
     if (i % 100 == 0) co_await aio::sleep_for(1ms);
   }
-  EXPECT_LE(site.carriers->size(), 32u + 2 * 16);
+  EXPECT_LE(site.carriers->size(), kCarriersMax);
   Harness& harness = site.harness();
   ask(harness, echo("let me in"));
-  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() < 32u + 2 * 16; }));
+  EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() < kCarriersMax; }));
   site.link(harness);
   EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
   EXPECT_TRUE(co_await eventually([&] { return site.carriers->size() == 1; }))
       << "they were waited for too long";
 }
 TEST(Carriers, OutliveThousandsThatSayNothing) {
-  Site site({.greeting_max = 16, .links_max = 32},
-            {.hello = 500ms, .hang_up = 100ms, .last_word = 200ms});
+  Site site(kNarrow, {.hello = 500ms, .hang_up = 100ms, .last_word = 200ms});
   aio::testing::run(site.loop, flood(site));
 }
 

@@ -16,7 +16,9 @@ aio::Task<> carry_one(const CarrierParts& parts, std::shared_ptr<aio::Stream> ha
 }  // namespace
 
 Carriers::Carriers(const CarrierParts& parts, RosterLimits limits)
-    : parts_(parts), max_(limits.links_max + 2 * limits.greeting_max), tasks_(parts.executor) {}
+    : parts_(parts),
+      max_(limits.links_max + 2 * (limits.greeting_max + limits.parting_max)),
+      tasks_(parts.executor) {}
 
 void Carriers::carry(std::shared_ptr<aio::Stream> harness, Caller caller) {
   parts_.counts.connected();

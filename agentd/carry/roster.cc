@@ -14,8 +14,10 @@ constexpr std::size_t kDescriptorsForOthers = 128;  // Than links.
 RosterLimits fitting(RosterLimits wanted, std::size_t descriptors) {
   const std::size_t for_links = descriptors - std::min(descriptors / 2, kDescriptorsForOthers);
   wanted.greeting_max = std::clamp<std::size_t>(for_links / 8, 1, wanted.greeting_max);
-  const std::size_t for_greeting = std::min(2 * wanted.greeting_max, for_links);
-  const std::size_t room = std::max<std::size_t>((for_links - for_greeting) / 2, 1);
+  wanted.parting_max = std::clamp<std::size_t>(for_links / 16, 1, wanted.parting_max);
+  const std::size_t for_others =
+      std::min(2 * (wanted.greeting_max + wanted.parting_max), for_links);
+  const std::size_t room = std::max<std::size_t>((for_links - for_others) / 2, 1);
   wanted.links_max = std::min(wanted.links_max, room);
   return wanted;
 }
@@ -32,10 +34,11 @@ bool Roster::enter(Member& member, const wire::SandboxName& sandbox) {
   const std::string name = to_text(sandbox);
   greeting_.remove(&member);
   if (closed_) return false;
-  if (entered_.size() >= limits_.links_max) return false;
+  if (links_ >= limits_.links_max) return false;
   std::size_t& links = by_sandbox_[name];
   if (links >= limits_.links_each_max) return false;
   ++links;
+  ++links_;
   entered_[&member].sandbox = name;
   return true;
 }
@@ -62,13 +65,31 @@ void Roster::close(const std::function<wire::Close()>& word) {
   for (Member* member : all) member->leave(word());
 }
 
+void Roster::part(Member& member) {
+  if (!entered_.at(&member).has_place) return;
+  give_up_place(member);
+  parting_.push_back(&member);
+  if (parting_.size() <= limits_.parting_max) return;
+  Member& oldest = *parting_.front();
+  parting_.pop_front();
+  oldest.leave({wire::CloseReason::kBusy, "others have parted since"});
+}
+
+void Roster::give_up_place(Member& member) {
+  Entry& entry = entered_.at(&member);
+  if (!std::exchange(entry.has_place, false)) return;
+  const auto links = by_sandbox_.find(entry.sandbox);
+  if (--links->second == 0) by_sandbox_.erase(links);
+  --links_;
+}
+
 void Roster::remove(Member& member) {
   greeting_.remove(&member);
+  parting_.remove(&member);
   const auto found = entered_.find(&member);
   if (found == entered_.end()) return;
   give_up_session(member);
-  const auto links = by_sandbox_.find(found->second.sandbox);
-  if (--links->second == 0) by_sandbox_.erase(links);
+  give_up_place(member);
   entered_.erase(found);
 }
 

@@ -50,6 +50,32 @@ TEST(Roster, LetsInSoManyInAllAndToOneSandbox) {
   EXPECT_TRUE(roster.enter(sixth, kBox)) << "one has left";
 }
 
+TEST(Roster, KeepsNoPlaceForThoseWhoseHarnessHasGone) {
+  Roster roster({.links_max = 2, .links_each_max = 1, .parting_max = 2});
+  auto first = std::make_unique<Link>(roster);
+  Link second(roster), third(roster), fourth(roster), stranger(roster);
+  EXPECT_TRUE(roster.enter(*first, kBox));
+  roster.take(*first, kSession);
+  EXPECT_FALSE(roster.enter(second, kBox));
+  roster.part(*first);
+  roster.part(*first);
+  EXPECT_EQ(roster.links(), 0u);
+  EXPECT_TRUE(roster.enter(second, kBox));
+  EXPECT_TRUE(roster.enter(stranger, kOther));
+  roster.part(second);
+  EXPECT_FALSE(first->left) << "there is room for two";
+  EXPECT_TRUE(roster.enter(third, kBox));
+  roster.part(third);
+  EXPECT_EQ(first->left, CloseReason::kBusy);
+  EXPECT_FALSE(second.left);
+  EXPECT_TRUE(roster.enter(fourth, kBox));
+  EXPECT_EQ(roster.links(), 2u);
+  first.reset();
+  EXPECT_EQ(roster.links(), 2u) << "it had given its place up";
+  roster.part(fourth);
+  EXPECT_EQ(second.left, CloseReason::kBusy);
+}
+
 // covers: 4.7
 TEST(Roster, GivesASessionToTheNewest) {
   Roster roster({});
@@ -94,18 +120,19 @@ TEST(Roster, KnowsWhoHasASessionWhenOthersHaveLeft) {
 
 TEST(RosterLimits, FitTheDescriptorsThatThereAre) {
   struct Case {
-    std::size_t descriptors, greeting, links;
+    std::size_t descriptors, greeting, parting, links;
   };
-  for (const auto& [descriptors, greeting, links] : {Case{1u << 20, 256, 1'024},
-                                                     {1'024, 112, 336},
-                                                     {256, 16, 48},
-                                                     {16, 1, 3},
-                                                     {3, 1, 1},
-                                                     {2, 1, 1},
-                                                     {1, 1, 1},
-                                                     {0, 1, 1}}) {
+  for (const auto& [descriptors, greeting, parting, links] : {Case{1u << 20, 256, 64, 1'024},
+                                                              {1'024, 112, 56, 280},
+                                                              {256, 16, 8, 40},
+                                                              {16, 1, 1, 2},
+                                                              {3, 1, 1, 1},
+                                                              {2, 1, 1, 1},
+                                                              {1, 1, 1, 1},
+                                                              {0, 1, 1, 1}}) {
     const RosterLimits limits = fitting({}, descriptors);
     EXPECT_EQ(limits.greeting_max, greeting) << descriptors;
+    EXPECT_EQ(limits.parting_max, parting) << descriptors;
     EXPECT_EQ(limits.links_max, links) << descriptors;
     EXPECT_EQ(limits.links_each_max, 64u);
   }
