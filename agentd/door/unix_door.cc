@@ -54,17 +54,16 @@ base::Result<std::unique_ptr<UnixDoor>> UnixDoor::at(aio::Executor executor,
                                                      UnixDoorSettings settings, Serve serve) {
   std::unique_ptr<UnixDoor> door(
       new UnixDoor(std::move(executor), background, std::move(settings), std::move(serve)));
-  door->look();
-  if (!door->fresh_) return base::Error{base::ErrorCode::kUnavailable, door->listener_.trouble()};
+  CHECK_OK(door->look());
   return door;
 }
 
-void UnixDoor::look() {
-  listener_.look([this] { fresh_.reset(); },
-                 [this](base::Fd made) -> base::Result<base::Done> {
-                   fresh_ = std::move(made);
-                   return base::Done{};
-                 });
+base::Result<base::Done> UnixDoor::look() {
+  return listener_.look([this] { fresh_.reset(); },
+                        [this](base::Fd made) -> base::Result<base::Done> {
+                          fresh_ = std::move(made);
+                          return base::Done{};
+                        });
 }
 
 aio::Task<> UnixDoor::open() {
@@ -77,10 +76,7 @@ aio::Task<> UnixDoor::open() {
       co_await aio::sleep_for(settings_.look);
     }
     // Whoever else has the place is waited for.
-    static_cast<void>(co_await background_.run([this]() -> base::Result<base::Done> {
-      look();
-      return base::Done{};
-    }));
+    static_cast<void>(co_await background_.run([this] { return look(); }));  // trouble() tells.
   }
 }
 

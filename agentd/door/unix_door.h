@@ -33,7 +33,7 @@ struct UnixDoorSettings {
 // Where harnesses of this node connect.
 class UnixDoor {
  public:
-  // Listens; an error: it cannot. `background` outlives it.
+  // Listens; an error: why it cannot. `background` outlives it.
   static base::Result<std::unique_ptr<UnixDoor>> at(aio::Executor executor,
                                                     aio::Background& background,
                                                     UnixDoorSettings settings, Serve serve);
@@ -45,7 +45,7 @@ class UnixDoor {
  private:
   UnixDoor(aio::Executor executor, aio::Background& background, UnixDoorSettings settings,
            Serve serve);
-  void look();
+  base::Result<base::Done> look();
   aio::Task<> until_gone();
   void admit(base::Fd connection);
 

@@ -132,6 +132,7 @@ TEST(UnixDoors, DoNotOpenWhereAnotherIs) {
   const auto second = UnixDoor::at(site.loop.executor(), site.background, {.path = site.path},
                                    [](auto, const Caller&) {});
   ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, base::ErrorCode::kConflict);
   EXPECT_THAT(second.error().message, HasSubstr("another process listens there"));
 }
 

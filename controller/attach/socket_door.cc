@@ -26,8 +26,8 @@ SocketDoor::~SocketDoor() {
 
 void SocketDoor::open() {
   const auto look = [this] {
-    listener_.look([this] { server_.reset(); },
-                   [this](base::Fd socket) { return serve(std::move(socket)); });
+    static_cast<void>(listener_.look(  // trouble() tells.
+        [this] { server_.reset(); }, [this](base::Fd socket) { return serve(std::move(socket)); }));
   };
   look();
   thread_ = std::jthread([this, look](const std::stop_token& stop) {

@@ -12,11 +12,11 @@ std::string StandingListener::trouble() const {
   return trouble_;
 }
 
-void StandingListener::look(const std::function<void()>& leave, const Serve& serve) {
-  if (stands()) return;
+Result<Done> StandingListener::look(const std::function<void()>& leave, const Serve& serve) {
+  if (stands()) return Done{};
   leave();
   listener_.reset();
-  const auto opened = open(serve);
+  auto opened = open(serve);
   const std::string why = opened ? "" : opened.error().message;
   std::unique_lock lock(mutex_);
   const bool known = !opened && why == trouble_;
@@ -29,6 +29,7 @@ void StandingListener::look(const std::function<void()>& leave, const Serve& ser
         "a socket is closed",
         {{"of", settings_.name}, {"socket", settings_.path.string()}, {"error", opened.error()}});
   }
+  return opened;
 }
 
 Result<Done> StandingListener::open(const Serve& serve) {

@@ -31,8 +31,8 @@ class StandingListener {
 
   // One thread at a time. Where it does not stand it is made anew, once `leave` has let go of the
   // descriptor of the one before: its file may come back. Blocks while another has its place, for
-  // half a second. One that cannot be served is taken away again.
-  void look(const std::function<void()>& leave, const Serve& serve);
+  // half a second. One that cannot be served is taken away again. An error: it does not stand.
+  Result<Done> look(const std::function<void()>& leave, const Serve& serve);
   // Whether who connects to the path comes here. As look().
   bool stands() const { return listener_ && listener_->stands(); }
   // Why nobody can connect; empty when they can. From any thread.

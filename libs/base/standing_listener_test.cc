@@ -20,13 +20,14 @@ class StandingListenerTest : public testing::Test {
             }};
   }
   void look() {
-    listener_.look([this] { served_.reset(); },
-                   [this](Fd made) -> Result<Done> {
-                     if (spoilt_) return error(ErrorCode::kUnavailable, "nobody can serve it");
-                     ++made_;
-                     served_ = std::move(made);
-                     return Done{};
-                   });
+    looked_ = listener_.look([this] { served_.reset(); },
+                             [this](Fd made) -> Result<Done> {
+                               if (spoilt_)
+                                 return error(ErrorCode::kUnavailable, "nobody can serve it");
+                               ++made_;
+                               served_ = std::move(made);
+                               return Done{};
+                             });
   }
   std::string log_of_looks(int looks) {
     testing::internal::CaptureStderr();
@@ -39,6 +40,7 @@ class StandingListenerTest : public testing::Test {
   std::string hindrance_;
   bool spoilt_ = false;
   int made_ = 0;
+  Result<Done> looked_ = Done{};
   Fd served_;
   StandingListener listener_{settings()};
 };
@@ -94,6 +96,7 @@ TEST_F(StandingListenerTest, WaitsForItsPlaceWhileAnotherHasIt) {
   ASSERT_TRUE(other);
   look();
   EXPECT_THAT(listener_.trouble(), HasSubstr("another process listens there"));
+  EXPECT_EQ(looked_.error().code, ErrorCode::kConflict);
   other->reset();
   look();
   EXPECT_EQ(listener_.trouble(), "");
