@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -30,11 +31,15 @@ struct Address {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&socket); }
 };
 
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
 Result<Address> address_of(const fs::path& path) {
   Address address;
   std::string text = path.string();
   if (text.size() > kPathBytesMax) {
-    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    const fs::path parent = folder_of(path);
     address.folder = Fd(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!address.folder) return errno_error("open", parent, errno);
     text = "/proc/self/fd/" + std::to_string(address.folder.get()) + "/" + path.filename().string();
@@ -55,11 +60,37 @@ Error taken(const fs::path& path, std::string_view by) {
   return error(ErrorCode::kConflict, "cannot listen at ", path.string(), ": ", by);
 }
 
+// Another user's file is in the way, and what is to be known of it cannot be.
+Error denied(const fs::path& path, const fs::path& file, std::string_view hidden) {
+  struct stat about{};
+  const std::string owner = ::lstat(file.c_str(), &about) == 0 ? std::to_string(about.st_uid) : "?";
+  return error(ErrorCode::kDenied, "cannot listen at ", path.string(), ": ", file.string(),
+               " is of uid ", owner, ", and uid ", std::to_string(::geteuid()), " may not ", hidden,
+               "; remove it when nobody listens there any more, or listen elsewhere");
+}
+
+// Makes a lock that those can take who may have the place when it is free, since the lock stays
+// when its owner has gone: all who may make and remove files in its folder. In one where each may
+// remove only his own (the sticky bit), that is its owner. What is there already stays as it is.
+void make_lock(const fs::path& path) {
+  const Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  struct stat folder{};
+  if (!made || ::stat(folder_of(path).c_str(), &folder) != 0 || (folder.st_mode & S_ISVTX)) return;
+  mode_t writers = folder.st_mode & (S_IWGRP | S_IWOTH);
+  if (::fchown(made.get(), static_cast<uid_t>(-1), folder.st_gid) != 0) writers &= S_IWOTH;
+  static_cast<void>(::fchmod(made.get(), 0600 | writers | writers << 1));  // Who writes may read.
+}
+
 // Holds the place for whoever has it; what is done there meanwhile is done by nobody else.
 Result<Fd> take_place(const fs::path& path) {
-  auto place = lock_file(path.string() + ".lock");
-  if (!place && place.error().code == ErrorCode::kConflict)
+  const fs::path lock = path.string() + ".lock";
+  make_lock(lock);
+  auto place = lock_file(lock);
+  if (place) return place;
+  if (place.error().code == ErrorCode::kConflict)
     return taken(path, "another process listens there");
+  if (place.error().code == ErrorCode::kDenied && ::access(lock.c_str(), F_OK) == 0)
+    return denied(path, lock, "lock it");
   return place;
 }
 
@@ -79,8 +110,9 @@ Result<Done> make_room_at(const fs::path& path, const Address& address) {
   TRY(const bool stands, is_socket_at(path));
   if (!stands) return Done{};
   TRY(const Fd socket, make_socket());
-  if (::connect(socket.get(), address.get(), sizeof address.socket) == 0 || errno != ECONNREFUSED)
-    return taken(path, "another process listens there");
+  const bool heard = ::connect(socket.get(), address.get(), sizeof address.socket) == 0;
+  if (!heard && errno == EACCES) return denied(path, path, "see whether anybody listens");
+  if (heard || errno != ECONNREFUSED) return taken(path, "another process listens there");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("remove", path, errno);
   return Done{};
 }

@@ -25,11 +25,13 @@ std::optional<gid_t> find_group(const std::string& text);
 
 // Listens at a path. Its file goes with it, unless another has taken the place since. Who listens
 // is known by a lock beside it ("PATH.lock", which stays): of those that begin at once one gets the
-// place, and nobody takes away the file of another.
+// place, and nobody takes away the file of another. Whoever may have
+// the place, since he may make and remove files in its folder, may take the lock too.
 class UnixListener {
  public:
   // Nobody can connect before the rights are set. What a process that ended left there makes room.
   // kConflict: another listens there, which is waited out for half a second, or it is no socket.
+  // kDenied: this user may not listen there.
   static Result<std::unique_ptr<UnixListener>> at(const std::filesystem::path& path,
                                                   const SocketRights& rights);
   ~UnixListener();

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "libs/base/files.h"
 #include "libs/base/testing/temporary_folder.h"
@@ -116,6 +117,70 @@ TEST(UnixListener, RemovesItsOwnFileAlone) {
   EXPECT_TRUE(connect_to(path));
   second.reset();
   EXPECT_FALSE(fs::exists(path));
+}
+
+// While it lives.
+struct AsNobody {
+  AsNobody() { EXPECT_EQ(::seteuid(kNobody), 0); }
+  ~AsNobody() { EXPECT_EQ(::seteuid(0), 0); }
+  static constexpr uid_t kNobody = 65534;
+};
+
+struct FolderCase {
+  const char* name;
+  mode_t mode;
+  mode_t lock_mode;
+};
+const FolderCase kFolders[] = {
+    {"of_one", 0755, 0600},
+    {"of_a_group", 0775, 0660},
+    {"of_all", 0777, 0666},
+    {"where_each_has_his_own", 01777, 0600},
+};
+
+TEST(UnixListener, LetsThoseLockItsPlaceWhoMayHaveIt) {
+  const TemporaryFolder folder;
+  for (const FolderCase& one : kFolders) {
+    const fs::path in = folder / one.name;
+    fs::create_directory(in);
+    ASSERT_EQ(::chmod(in.c_str(), one.mode), 0);
+    const auto listener = listener_at(in / "s");
+    EXPECT_EQ(about(in / "s.lock").st_mode & 07777, one.lock_mode) << one.name;
+    EXPECT_EQ(about(in / "s.lock").st_gid, about(in).st_gid) << one.name;
+  }
+}
+
+// One that ended as if it had been killed.
+void leave_behind(const fs::path& path, const SocketRights& rights) {
+  auto ended = listener_at(path, rights);
+  const fs::path aside = path.string() + ".aside";
+  fs::rename(path, aside);
+  ended.reset();
+  fs::rename(aside, path);
+}
+
+TEST(UnixListener, IsTakenOverByAnotherUserWhereHeMay) {
+  if (::geteuid() != 0) GTEST_SKIP() << "becomes another user, which needs root";
+  const TemporaryFolder folder;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  const fs::path closed = folder / "closed", open = folder / "open";
+  for (const fs::path& each : {closed, open}) fs::create_directory(each);
+  ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
+  for (const fs::path& each : {closed / "s", open / "ended"}) listener_at(each);
+  leave_behind(open / "killed", {.mode = 0666});
+  leave_behind(open / "private", {.mode = 0600});
+  const AsNobody nobody;
+  for (const char* name : {"ended", "killed"}) EXPECT_TRUE(listener_at(open / name)->stands());
+  const auto refusal = [](const fs::path& path, const fs::path& file, const std::string& what) {
+    return Error{ErrorCode::kDenied,
+                 "cannot listen at " + path.string() + ": " + file.string() +
+                     " is of uid 0, and uid 65534 may not " + what +
+                     "; remove it when nobody listens there any more, or listen elsewhere"};
+  };
+  EXPECT_EQ(UnixListener::at(closed / "s", {}).error(),
+            refusal(closed / "s", closed / "s.lock", "lock it"));
+  EXPECT_EQ(UnixListener::at(open / "private", {}).error(),
+            refusal(open / "private", open / "private", "see whether anybody listens"));
 }
 
 TEST(UnixListener, StandsAtPathsOfAnyLength) {
