@@ -133,6 +133,7 @@ int main(int argc, char** argv) {
     return unless_untold(cli::kDone);
   }
   options.program = cli::program_named(called);
+  options.path = cli::path_called(called);
   base::Flags flags(options.program, cli::kAbout);
   cli::declare(flags, options, [&](const cli::Verb& verb) { return run_verb(verb, options); });
   const auto [line, command] = cli::split_line({argv + 1, argv + argc});

@@ -6,6 +6,7 @@
 #include "cli/reach/asking.h"
 #include "cli/reach/exit_code.h"
 #include "cli/reach/held_signals.h"
+#include "cli/reach/way_back.h"
 #include "cli/terminal/local_terminal.h"
 #include "cli/terminal/shell.h"
 #include "libs/base/crypto.h"
@@ -15,27 +16,14 @@ namespace {
 
 using base::ErrorCode;
 
-// What is typed to come back to it.
-std::string way_back(const wire::Connection& connection, const Options& options,
-                     const std::string& handle) {
-  const auto& sandbox = connection.settings().session.sandbox;
-  std::string text = options.program + " attach";
-  const auto add = [&](const char* flag, const std::string& value) {
-    if (!value.empty()) text.append(" ").append(flag).append(" ").append(value);
-  };
-  add("--socket", options.socket);
-  add("--token-file", options.token_file);
-  add("--service-account", options.service_account);
-  return text + " " + to_text(*sandbox) + " " + handle;
-}
-
 base::Result<Seat> seat_for(const wire::Connection& connection, const Options& options,
                             const std::string& handle) {
   const auto escapes = escapes_of(options.escape_char);
   if (!escapes)
     return base::error(ErrorCode::kInvalid, "--escape-char \"", options.escape_char,
                        "\": write one character, ^X, or none");
-  return Seat{handle, way_back(connection, options, handle), *escapes, options.escape_char};
+  return Seat{handle, way_back(options, *connection.settings().session.sandbox, handle), *escapes,
+              options.escape_char};
 }
 
 int refuse_to_begin(const std::string& why, const Terminal& terminal) {
@@ -58,7 +46,7 @@ int attach_to(const wire::ProcessState& state, const Verb& verb, const Options& 
                  .out = state.out.has_value(),
                  .err = state.err.has_value(),
                  .input = options.input,
-                 .way_back = way_back(connection, options, handle)},
+                 .way_back = way_back(options, *connection.settings().session.sandbox, handle)},
                 ends, terminal);
   if (!LocalTerminal(ends.in).is_one())
     return refuse_to_begin("process/" + handle + " has a terminal, and standard input is none; '" +

@@ -8,6 +8,8 @@
 namespace cli {
 namespace {
 
+constexpr std::string_view kPlugin = "kubectl-";
+
 std::optional<Subject> subject_of(const std::string& word) {
   static const std::map<std::string, Subject, std::less<>> kWords = {
       {"sfb", Subject::kSandboxes},
@@ -206,10 +208,15 @@ const std::vector<Verb>& verbs() {
 }
 
 std::string program_named(const std::string& path) {
-  constexpr std::string_view kPlugin = "kubectl-";
   const std::string name = path.substr(path.rfind('/') + 1);
   if (!name.starts_with(kPlugin)) return "sandfleet";
   return "kubectl " + name.substr(kPlugin.size());
+}
+
+std::string path_called(const std::string& called) {
+  const auto slash = called.rfind('/');
+  const bool by_kubectl = called.substr(slash + 1).starts_with(kPlugin);
+  return slash == std::string::npos || by_kubectl ? "" : called;
 }
 
 bool could_begin(const std::string& word) {

@@ -21,9 +21,12 @@ enum Exit : int {
 
 // "sandfleet", or "kubectl sandfleet" for who was started by kubectl: what people type to get it.
 std::string program_named(const std::string& path);
+// The path that it was called by, where it is found by no other word.
+std::string path_called(const std::string& called);
 
 struct Options {
   std::string program = "sandfleet";
+  std::string path = {};  // By path_called.
   std::string state = {};
   std::string kubeconfig = {}, context = {};
   std::string space = {};  // Empty: the backend's own.

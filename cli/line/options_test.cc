@@ -5,6 +5,13 @@
 namespace cli {
 namespace {
 
+TEST(PathCalled, IsWhatFindsItAgain) {
+  EXPECT_EQ(path_called("sandfleet"), "") << "PATH does";
+  EXPECT_EQ(path_called("./sandfleet"), "./sandfleet");
+  EXPECT_EQ(path_called("/opt/it's/sandfleet"), "/opt/it's/sandfleet");
+  EXPECT_EQ(path_called("/usr/bin/kubectl-sandfleet"), "") << "kubectl does";
+}
+
 struct WordsCase {
   std::vector<std::string> words;
   Subject subject;

@@ -30,10 +30,15 @@ def shell(person, *words, **how):
 
 
 def way_back(sitting):
-    """The words that it says one comes back by, less the program."""
-    found = re.search(r"come back by: sandfleet (attach .*?)\r\n", sitting.text())
+    """The line that it says one comes back by, for a shell."""
+    found = re.search(r"come back by: (\S+/sandfleet attach .*?)\r\n", sitting.text())
     assert found, sitting.text()
-    return found[1].split()
+    return found[1]
+
+
+def pasted(person, line, **how):
+    """What a shell makes of a line, where nothing is set that says more."""
+    return Sitting("sh", "-c", f"exec {line}", env={"PATH": os.environ["PATH"], "TERM": "xterm-256color"}, **how)
 
 
 def is_whole(sitting):
@@ -110,8 +115,10 @@ def test_a_shell_is_a_terminal_as_at_home():
 
 
 def leave_without_a_link(person):
-    """The words to come back by; agentd is killed twice meanwhile."""
-    with shell(person) as sitting:
+    """The line to come back by; agentd is killed twice meanwhile."""
+    odd = f"{os.path.dirname(person.agentd.socket)}/it's $HOME"
+    os.symlink(person.agentd.socket, odd)
+    with shell(person, "--socket", odd, "--escape-char", "'") as sitting:
         sitting.say("kept=whole; echo set-$((6*7))", "set-42")
         person.agentd.program.kill()
         sitting.type("echo \"typed-$((6*7))\"\r")
@@ -119,7 +126,7 @@ def leave_without_a_link(person):
         sitting.see("typed-42")
         person.agentd.program.kill()
         sitting.see("no link to the sandbox")
-        sitting.type("\r~.")
+        sitting.type("\r'.")
         assert sitting.wait() == 0 and sitting.is_as_before(), sitting.text()
         person.agentd.start()
         return way_back(sitting)
@@ -139,32 +146,33 @@ def test_a_terminal_outlives_whoever_sits_at_it():
     with typed() as person:
         back = leave_without_a_link(person)
         (listed,) = [each for each in person.listed() if not each["state"]["exited"]]
-        assert listed["handle"] == back[-1] and listed["state"]["detached"], listed
+        handle = listed["handle"]
+        assert back.endswith(f" default/box {handle}") and listed["state"]["detached"], listed
         _, out, _ = person.run("ps")
-        assert re.search(rf"{back[-1]} +\d+ +Running +\d+[sm] +100x30 +yes +bash", out.decode()), out
-        with sandfleet(person, *back, rows=20, columns=90) as again:
+        assert re.search(rf"{handle} +\d+ +Running +\d+[sm] +100x30 +yes +bash", out.decode()), out
+        with pasted(person, back, rows=20, columns=90) as again:
             again.see("set-42")
             is_whole(again)
             again.say("stty size", "20 90\r\n")
             # Whoever comes next has it.
-            with sandfleet(person, *back) as newest:
+            with pasted(person, back) as newest:
                 is_whole(newest)
                 assert again.wait() == 255 and again.is_as_before(), again.text()
                 assert "somebody else" in again.text() and way_back(again) == back, again.text()
                 newest.process.kill()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            with sandfleet(person, *back) as ended:
+            with pasted(person, back) as ended:
                 is_whole(ended)
                 ended.signal(number)
                 assert ended.wait() == 128 + number and ended.is_as_before(), ended.text()
-        with sandfleet(person, *back) as last:
+        with pasted(person, back) as last:
             is_whole(last)
             hold_over_a_pause(person, last)
             last.type("exit 5\r")
             assert last.wait() == 5 and last.is_as_before(), last.text()
-        with sandfleet(person, *back) as over:
+        with pasted(person, back) as over:
             assert over.wait() == 5 and "<whole>" in over.text(), over.text()
-        code, out, err = person.run("logs", back[-1])
+        code, out, err = person.run("logs", handle)
         assert code == 0 and b"set-42" in out and b"exit 5" in out, (code, out, err)
 
 
@@ -204,7 +212,7 @@ def follow_together(person):
         with person.begin("attach", slow) as left:
             assert left.stdout.readline() == b"one\n"
             left.send_signal(signal.SIGINT)
-            assert left.wait(60) == 130 and f"sandfleet attach default/box {slow}" in left.stderr.read().decode()
+            assert left.wait(60) == 130 and f"/sandfleet attach default/box {slow}" in left.stderr.read().decode()
         assert person.run("exec", "--", "touch", "/tmp/go")[0] == 0
         assert first.wait(60) == 0 and first.stdout.read() == b"two\n" and first.stderr.read() == b"three\n"
         assert second.wait(60) == 0 and second.stdout.read() in (b"two\n", b"one\ntwo\n")
