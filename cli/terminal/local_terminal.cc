@@ -1,35 +1,62 @@
 #include "cli/terminal/local_terminal.h"
 
 #include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <iterator>
 #include <utility>
 
 namespace cli {
 namespace {
 
-void set(int descriptor, const termios& mode) {
-  while (::tcsetattr(descriptor, TCSADRAIN, &mode) != 0 && errno == EINTR) {
+void set(int descriptor, const termios& settings) {
+  while (::tcsetattr(descriptor, TCSADRAIN, &settings) != 0 && errno == EINTR) {
   }
+}
+
+std::optional<termios> settings_of(int descriptor) {
+  termios settings{};
+  if (::tcgetattr(descriptor, &settings) != 0) return std::nullopt;
+  return settings;
+}
+
+bool are_same(const termios& one, const termios& other) {
+  return one.c_iflag == other.c_iflag && one.c_oflag == other.c_oflag &&
+         one.c_cflag == other.c_cflag && one.c_lflag == other.c_lflag &&
+         std::equal(std::begin(one.c_cc), std::end(one.c_cc), std::begin(other.c_cc));
 }
 
 }  // namespace
 
-LocalTerminal::LocalTerminal(int descriptor) : descriptor_(descriptor) {
-  if (termios mode{}; ::tcgetattr(descriptor, &mode) == 0) before_ = mode;
+LocalTerminal::LocalTerminal(int descriptor)
+    : descriptor_(descriptor), before_(settings_of(descriptor)) {}
+
+// One that is nobody's has no background: tcgetpgrp(3), ENOTTY.
+bool LocalTerminal::has_foreground() const {
+  const pid_t group = ::tcgetpgrp(descriptor_);
+  return group < 0 || group == ::getpgrp();
 }
 
-void LocalTerminal::make_raw() {
-  if (!before_) return;
-  termios mode = *before_;
-  ::cfmakeraw(&mode);
-  set(descriptor_, mode);
-  raw_ = true;
+bool LocalTerminal::take() {
+  if (!is_one()) return false;
+  if (!has_foreground()) ::kill(0, SIGTTOU);
+  if (!has_foreground()) return false;
+  const auto now = settings_of(descriptor_);
+  if (!now || (taken_ && are_same(*now, ours_))) return false;
+  before_ = ours_ = *now;
+  ::cfmakeraw(&ours_);
+  set(descriptor_, ours_);
+  taken_ = true;
+  // What the terminal made of it, for comparing.
+  if (const auto made = settings_of(descriptor_)) ours_ = *made;
+  return true;
 }
 
-void LocalTerminal::restore() {
-  if (!std::exchange(raw_, false)) return;
-  set(descriptor_, *before_);
+void LocalTerminal::give_back() {
+  if (std::exchange(taken_, false)) set(descriptor_, *before_);
 }
 
 wire::TerminalSize LocalTerminal::size() const {

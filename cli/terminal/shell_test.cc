@@ -178,6 +178,25 @@ TEST_F(Shell, GivesTheTerminalBackWhateverEndsIt) {
   here_ = OwnTerminal(24, 80);
 }
 
+TEST_F(Shell, IsPaintedAnewOnceWhenOthersHaveHadTheTerminal) {
+  auto code = begin_shell({"shell", "--", "sh"});
+  with([its = handle()](ScriptedProcesses& processes) { processes.write(its, "\x1b[?25l"); });
+  see("\x1b[?25l");
+  send(SIGCONT);  // Nobody has had it.
+  here_.type("y");
+  see("y");
+  EXPECT_THAT(heard(), Not(testing::Contains("32x111")));
+  here_.restore();
+  send(SIGCONT);
+  send(SIGCONT);
+  EXPECT_TRUE(base::eventually([&] { return here_.is_raw(); }));
+  EXPECT_TRUE(base::eventually([&] { return heard_last({"32x111", "33x111"}); }));
+  here_.type("x");
+  EXPECT_EQ(code.get(), 9);
+  EXPECT_THAT(heard(), ElementsAre("32x111", "33x111"));
+  EXPECT_EQ(shown(), "\x1b[?25ly\x1b[?25lx") << "its modes are set again, once";
+}
+
 TEST_F(Shell, IsNotLeftWhereNobodyKnowsOfIt) {
   with([](ScriptedProcesses& processes) { processes.hold_spawns(true); });
   auto code = begin({"shell", "--", "sh"});

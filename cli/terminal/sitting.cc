@@ -90,7 +90,7 @@ void Sitting::wait_for_its_end() {
 
 void Sitting::begin() {
   begun_ = true;
-  local_.make_raw();
+  local_.take();
 }
 
 // ---- What the sandbox says -------------------------------------------------------------------
@@ -166,7 +166,7 @@ void Sitting::hear(const wire::Noticed& noticed) {
 // ---- One turn, and the end -------------------------------------------------------------------
 
 void Sitting::step() {
-  const bool reads = local_.raw() && !unread_ && session_.room(typed_) > 0;
+  const bool reads = local_.taken() && !unread_ && session_.room(typed_) > 0;
   std::array<pollfd, 3> set = {
       pollfd{.fd = ends_.signals, .events = POLLIN, .revents = 0},
       reads ? pollfd{.fd = ends_.in, .events = POLLIN, .revents = 0} : kNothing,
@@ -222,8 +222,8 @@ void Sitting::leave(int code, const std::string& why) {
 // The terminal here is as it was, and the one there is what it is.
 void Sitting::get_up() {
   if (!state_) write_here(shown_.leave_modes());
-  const bool was_raw = local_.raw();
-  local_.restore();
+  const bool was_raw = local_.taken();
+  local_.give_back();
   if (left_)
     terminal_.err << (was_raw ? "\n" : "")
                   << "sandfleet: it goes on without you; come back by: " << seat_.way_back << "\n"
@@ -251,7 +251,7 @@ void Sitting::write_here(const std::string& text) const {
 
 // Where keys are bytes, nobody else returns to the beginning of the line.
 void Sitting::tell(const std::string& what) const {
-  const bool raw = local_.raw();
+  const bool raw = local_.taken();
   terminal_.err << (raw ? "\r\n" : "") << "sandfleet: " << what << (raw ? "\r\n" : "\n")
                 << std::flush;
 }

@@ -62,15 +62,14 @@ void Sitting::obey(Wish wish) {
       return tell(escapes_help(seat_.escape_char));
     case Wish::kStop:
       write_here(shown_.leave_modes());
-      local_.restore();
+      local_.give_back();
       stop_as_job();
       sit_down_again();
   }
 }
 
 void Sitting::sit_down_again() {
-  if (!begun_) return;
-  local_.make_raw();
+  if (!begun_ || !local_.take()) return;
   write_here(shown_.enter_modes());
   repaint();
 }

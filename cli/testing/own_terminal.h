@@ -30,6 +30,14 @@ class OwnTerminal {
     winsize size{rows, columns, 0, 0};
     EXPECT_EQ(::ioctl(ours_.get(), TIOCSWINSZ, &size), 0);
   }
+  // As others would have it.
+  void set_erase(char key) const {
+    termios now = mode();
+    now.c_cc[VERASE] = static_cast<cc_t>(key);
+    EXPECT_EQ(::tcsetattr(theirs_.get(), TCSANOW, &now), 0);
+  }
+  char erase() const { return static_cast<char>(mode().c_cc[VERASE]); }
+  void restore() const { EXPECT_EQ(::tcsetattr(theirs_.get(), TCSANOW, &before_), 0); }
   void hang_up() { ours_.reset(); }
   bool is_raw() const { return (mode().c_lflag & (ICANON | ECHO | ISIG)) == 0; }
   bool is_as_before() const {

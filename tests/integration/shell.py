@@ -94,10 +94,13 @@ def stop_and_go_on(person):
         home.say("kept=whole; echo set-$((6*7))", "set-42")
         press(home, "~?", "~. leaves")
         press(home, "\r~\x1a", "Stopped")
-        home.say("stty -a | grep -o ' icanon'; echo home-$((6*7))", " icanon\r\nhome-42")
+        home.say("stty -a | grep -o ' icanon'; stty erase '^G'; echo home-$((6*7))", " icanon\r\nhome-42")
+        home.say("bg; echo behind-$((6*7))", "behind-42")  # Where it stops, as any that wants the terminal.
+        home.say("jobs", "Stopped")
         home.type("fg\r")
         is_whole(home)
         press(home, "exit\r", "home> ")
+        home.say("stty -a | grep -o 'erase = [^;]*'", "erase = ^G")
         home.type("exit\r")
         assert home.wait() == 0, home.text()
 
