@@ -6,6 +6,10 @@ namespace cli {
 
 using base::ErrorCode;
 
+void tell(const Terminal& terminal, const std::string& what) {
+  terminal.err << "sandfleet: " << what << "\n" << std::flush;
+}
+
 int fail(const base::Error& error, std::ostream& err) {
   err << "sandfleet: " << error.message << "\n";
   switch (error.code) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
 
 #include "cli/line/options.h"
 #include "libs/base/clock.h"
@@ -15,6 +16,9 @@ struct Terminal {
   std::istream& in;
   const base::Clock& clock;
 };
+
+// A line about what this program does.
+void tell(const Terminal& terminal, const std::string& what);
 
 // Prints a failure and gives its exit code.
 int fail(const base::Error& error, std::ostream& err);

@@ -56,7 +56,9 @@ void ScriptedProcesses::handle(wire::SessionHost& host, wire::HostEvent event) {
     heard_.emplace_back("look");
     session.reply(request.id, wire::to_json(wire::ForegroundArgs::Ok{}));
   } else if (request.op == wire::ReadOutputArgs::kOp) {
-    reading_.push_back({event.session, request.id, read<wire::ReadOutputArgs>(request)});
+    last_reading_ = read<wire::ReadOutputArgs>(request);
+    ++readings_;
+    reading_.push_back({event.session, request.id, *last_reading_});
   } else {
     list(session, request);
   }
@@ -136,7 +138,8 @@ bool ScriptedProcesses::answer(wire::ServedSession& session, const Reading& read
     session.fail(reading.id, unknown());
     return true;
   }
-  const Process& process = found->second;
+  Process& process = found->second;
+  write_on(process);
   const std::int64_t from = std::max(reading.args.from, process.kept_from);
   const std::string bytes = process.said.substr(static_cast<std::size_t>(from),
                                                 static_cast<std::size_t>(reading.args.bytes_max));
@@ -148,6 +151,15 @@ bool ScriptedProcesses::answer(wire::ServedSession& session, const Reading& read
   session.append(reading.id, bytes);
   session.end(reading.id);
   return true;
+}
+
+void ScriptedProcesses::write_on(Process& process) {
+  if (process.rush.times == 0) return;
+  --process.rush.times;
+  for (int i = 0; i < process.rush.lines; ++i)
+    process.said += std::to_string(++process.lines) + "\n";
+  process.kept_from = std::max(
+      process.kept_from, static_cast<std::int64_t>(process.said.size()) - process.rush.kept_bytes);
 }
 
 // What is typed is said, and what is said goes on from where it was.

@@ -31,12 +31,23 @@ class ScriptedProcesses : public wire::Service {
   void add_detached(const std::string& handle, const std::string& command);
   void write(const std::string& handle, const std::string& text);
   void keep_from(const std::string& handle, std::int64_t offset);  // What is before is gone.
+  // Whenever it is read, so often, it has just written so many more lines, which are numbered, and
+  // only its last bytes are kept.
+  struct Rush {
+    int lines = 0;
+    std::int64_t kept_bytes = 0;
+    int times = 0;
+  };
+  void rush(const std::string& handle, const Rush& rush) { processes_[handle].rush = rush; }
   void finish(const std::string& handle, std::int64_t code);
   void take_over(const std::string& handle) { processes_[handle].taken = true; }  // By another.
   void be_silent(bool silent) { silent_ = silent; }     // Nothing is read or said.
   void hold_spawns(bool hold) { hold_spawns_ = hold; }  // They are answered afterwards.
   // Signals, terminations, cancellations, sizes ("50x200") and looks.
   const std::vector<std::string>& heard() const { return heard_; }
+  const std::string& said(const std::string& handle) { return processes_[handle].said; }
+  const std::optional<wire::ReadOutputArgs>& last_reading() const { return last_reading_; }
+  int readings() const { return readings_; }
   const wire::Request* last_spawn() const { return spawn_ ? &*spawn_ : nullptr; }
   int sessions_ended() const { return sessions_ended_; }
 
@@ -52,6 +63,8 @@ class ScriptedProcesses : public wire::Service {
     std::int64_t kept_from = 0, sent = 0;
     std::uint32_t in = 0, out = 0;
     bool taken = false;
+    Rush rush = {};
+    int lines = 0;  // So far.
   };
   struct Held {
     std::string session;
@@ -78,6 +91,7 @@ class ScriptedProcesses : public wire::Service {
   bool answer(wire::ServedSession& session, const Reading& reading);
   static void carry(wire::ServedSession& session, Process& process);
   static void play(wire::ServedSession& session, Process& process);
+  static void write_on(Process& process);
   static void exit(Process& process, std::int64_t code);
   static void die(Process& process, const std::string& signal);
 
@@ -88,6 +102,8 @@ class ScriptedProcesses : public wire::Service {
   bool silent_ = false, hold_spawns_ = false;
   std::vector<std::string> heard_;
   std::optional<wire::Request> spawn_;
+  std::optional<wire::ReadOutputArgs> last_reading_;
+  int readings_ = 0;
   int sessions_ended_ = 0;
 };
 
