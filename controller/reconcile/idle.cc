@@ -1,6 +1,7 @@
 #include "controller/reconcile/idle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "libs/api/annotations.h"
 
@@ -37,6 +38,11 @@ IdleView heard(const base::Result<wire::Activity>& answer, base::Seconds idle, b
   const base::Milliseconds idle_for(answer->idle_ms);
   return {.ask_at = now + std::max<base::Milliseconds>(idle - idle_for, kIdleLookMin),
           .idle_for = idle_for};
+}
+
+void note_executor(Memory& memory, ExecutorView view) {
+  if (memory.executor.health.instance != view.health.instance) memory.idle = {};
+  memory.executor = std::move(view);
 }
 
 }  // namespace controller

@@ -27,4 +27,8 @@ base::Moment next_look_whether_idle(const Observation& seen);
 IdleView heard(const base::Result<wire::Activity>& answer, base::Seconds idle, base::Moment now,
                base::Moment put_off);
 
+// The executor as it is known now. What is remembered of idleness is of one executor: it goes when
+// this is another, or none that answers.
+void note_executor(Memory& memory, ExecutorView view);
+
 }  // namespace controller

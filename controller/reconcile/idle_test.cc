@@ -160,5 +160,19 @@ TEST_P(IdleAnswer, SaysWhenToAskAgain) {
   EXPECT_EQ(heard(GetParam().answer, 60s, kNow, kNow + 7s), GetParam().want);
 }
 
+TEST(Idleness, IsRememberedOfOneExecutor) {
+  const auto after = [](auto change) {
+    Memory memory = stands_still().memory;
+    ExecutorView view = memory.executor;
+    change(view);
+    note_executor(memory, view);
+    EXPECT_EQ(memory.executor, view);
+    return memory.idle;
+  };
+  EXPECT_EQ(after([](auto& view) { view.ask_at = kNow + 5min; }), stands_still().memory.idle);
+  EXPECT_EQ(after([](auto& view) { view.health.instance = "i-2"; }), IdleView{}) << "replaced";
+  EXPECT_EQ(after([](auto& view) { view = {.kind = ExecutorView::Kind::kSilent}; }), IdleView{});
+}
+
 }  // namespace
 }  // namespace controller

@@ -6,21 +6,20 @@
 namespace controller {
 namespace {
 
-void note_executor(Memory& memory, const Prepare& step, const base::Result<wire::Health>& health,
-                   base::Moment ask_at, const std::string& request) {
-  memory.executor = {.kind = ExecutorView::Kind::kAnswering,
-                     .sandbox_id = step.id,
-                     .started_at = step.started_at,
-                     .ask_at = ask_at,
-                     .request = request};
-  if (health) {
-    memory.executor.health = *health;
-    memory.refusal_counted = false;
-  } else if (health.error().code == base::ErrorCode::kDenied) {
-    memory.executor.kind = ExecutorView::Kind::kRefuses;
-  } else {
-    memory.executor.kind = ExecutorView::Kind::kSilent;
-  }
+ExecutorView prepared(const Prepare& step, const base::Result<wire::Health>& health,
+                      base::Moment ask_at, const std::string& request) {
+  ExecutorView view{.kind = ExecutorView::Kind::kAnswering,
+                    .sandbox_id = step.id,
+                    .started_at = step.started_at,
+                    .ask_at = ask_at,
+                    .request = request};
+  if (health)
+    view.health = *health;
+  else if (health.error().code == base::ErrorCode::kDenied)
+    view.kind = ExecutorView::Kind::kRefuses;
+  else
+    view.kind = ExecutorView::Kind::kSilent;
+  return view;
 }
 
 // A refusal of the provider is none of the executor's.
@@ -71,8 +70,9 @@ Outcome Reconciler::perform(const Pass& pass, const Prepare& step) {
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.progress.reset();
-      note_executor(memory, step, health, rounds_.next(parts_.clock.now()),
-                    api::request_to_look(pass.wanted().metadata));
+      note_executor(memory, prepared(step, health, rounds_.next(parts_.clock.now()),
+                                     api::request_to_look(pass.wanted().metadata)));
+      if (health) memory.refusal_counted = false;
       if (!health) forget_way_in(memory, parts_.clock.now());
     });
     // The first refusal is answered at once, by a replacement; one that is refused too waits.
@@ -106,7 +106,7 @@ Outcome Reconciler::perform(const Pass& pass, const AskExecutor& step) {
     }();
     const base::Moment now = parts_.clock.now();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.executor = heard(std::move(memory.executor), answer, now, rounds_.next(now));
+      note_executor(memory, heard(memory.executor, answer, now, rounds_.next(now)));
       memory.executor.request = request;
       if (!answer && answer.error().code == base::ErrorCode::kConflict) memory.handle.reset();
     });
