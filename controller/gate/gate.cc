@@ -61,12 +61,20 @@ class Gate::View final : public e2b::Cloud {
     return pass(stop, [&] { return gate_.cloud_->list(filter, stop); });
   }
   base::Result<e2b::KillAnswer> kill(const std::string& id, std::stop_token stop) override {
-    auto killed = pass(stop, [&] { return gate_.cloud_->kill(id, stop); });
+    return kill_if({}, id, stop);
+  }
+  base::Result<e2b::KillAnswer> kill_if(const Condition& condition, const std::string& id,
+                                        std::stop_token stop) {
+    auto killed = pass_if(condition, stop, [&] { return gate_.cloud_->kill(id, stop); });
     if (killed) gate_.something_ended();
     return killed;
   }
   base::Result<e2b::PauseAnswer> pause(const std::string& id, std::stop_token stop) override {
-    auto paused = pass(stop, [&] { return gate_.cloud_->pause(id, stop); });
+    return pause_if({}, id, stop);
+  }
+  base::Result<e2b::PauseAnswer> pause_if(const Condition& condition, const std::string& id,
+                                          std::stop_token stop) {
+    auto paused = pass_if(condition, stop, [&] { return gate_.cloud_->pause(id, stop); });
     if (paused) gate_.something_ended();
     return paused;
   }
@@ -104,14 +112,18 @@ class Gate::View final : public e2b::Cloud {
   }
   template <typename Call>
   auto pass(std::stop_token stop, Call call) -> decltype(call()) {
+    return pass_if({}, stop, std::move(call));
+  }
+  template <typename Call>
+  auto pass_if(const Condition& condition, std::stop_token stop, Call call) -> decltype(call()) {
     if (auto held = gate_.held_back()) return *held;
     const Place place(gate_, priority_, stop);
     if (!place.taken()) return cancelled();
+    if (condition) CHECK_OK(condition());
     auto result = call();
     if (!result) learn(result.error());
     return result;
   }
-
   Gate& gate_;
   const Priority priority_;
 };
@@ -130,6 +142,16 @@ Gate::Gate(std::shared_ptr<e2b::Cloud> cloud, const base::Clock& clock, GateOpti
 Gate::~Gate() = default;
 
 e2b::Cloud& Gate::as(Priority priority) { return *views_[static_cast<std::size_t>(priority)]; }
+
+base::Result<e2b::PauseAnswer> Gate::pause_if(const Condition& condition, const std::string& id,
+                                              std::stop_token stop) {
+  return views_[static_cast<std::size_t>(Priority::kPause)]->pause_if(condition, id, stop);
+}
+
+base::Result<e2b::KillAnswer> Gate::kill_if(const Condition& condition, const std::string& id,
+                                            std::stop_token stop) {
+  return views_[static_cast<std::size_t>(Priority::kDelete)]->kill_if(condition, id, stop);
+}
 
 std::optional<base::Error> Gate::no_room() const {
   std::lock_guard lock(mutex_);

@@ -37,6 +37,14 @@ class Gate {
 
   // The provider, as seen by calls of that priority. Lives as long as the gate.
   e2b::Cloud& as(Priority priority);
+  // Calls that are sent on a condition alone. It is asked when the call is let in, however long
+  // that stood in line, and its error is the call's. It may not go through the gate itself: it has
+  // one of few places.
+  using Condition = std::function<base::Result<base::Done>()>;
+  base::Result<e2b::PauseAnswer> pause_if(const Condition& condition, const std::string& id,
+                                          std::stop_token stop);
+  base::Result<e2b::KillAnswer> kill_if(const Condition& condition, const std::string& id,
+                                        std::stop_token stop);
 
   // Why a create would not be sent now for want of room, with the time that is left.
   std::optional<base::Error> no_room() const;

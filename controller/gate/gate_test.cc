@@ -111,6 +111,26 @@ TEST_F(GateTest, LetsAFloodOfTheMoreUrgentStarveNobody) {
             (std::vector{kKill, kKill, kKill, kCreate, kGet, kKill, kKill, kKill, kKill, kKill}));
 }
 
+// What holds when a call gets in line need not hold when it is its turn.
+TEST_F(GateTest, AsksForTheConditionOfACallWhenItIsItsTurn) {
+  bool killed = false;
+  base::Result<e2b::PauseAnswer> paused = e2b::PauseAnswer::kPaused;
+  const auto pause_first = [&](Gate& gate) {
+    const auto lives = [&]() -> base::Result<base::Done> {
+      if (!killed) return base::Done{};
+      return base::Error{base::ErrorCode::kRateLimited, "it was killed", 60s};
+    };
+    paused = gate.pause_if(lives, "sb-1", {});
+  };
+  const auto kill_meanwhile = [&](Gate& gate) {
+    (void)gate.kill_if([&] { return killed = true, base::Done{}; }, "sb-1", {});
+  };
+  EXPECT_EQ(order_of({pause_first, kill_meanwhile, get}, {}), (std::vector{kKill, kGet}))
+      << "the pause is not sent, and its error is no word of the provider's";
+  EXPECT_EQ(paused.error().message, "it was killed");
+  EXPECT_TRUE(gate_.pause_if([] { return base::Done{}; }, cloud_->plant({.template_id = "b"}), {}));
+}
+
 TEST_F(GateTest, GivesUpWaitingWhenStopped) {
   Gate gate(cloud_, clock_, {.in_flight_max = 0});
   std::stop_source stop;
