@@ -215,24 +215,28 @@ class Insides final : public Reach {
                                      std::stop_token) override {
     return step(target, [&](Inside& inside) {
       const base::Milliseconds needed(quiesce.if_idle_for_ms.value_or(0));
-      inside.quiesced = clock_.now() - inside.active_at >= needed;
+      inside.quiesced_until = {};
+      if (clock_.now() - inside.active_at >= needed)
+        inside.quiesced_until = clock_.now() + base::Seconds(quiesce.deadline_seconds);
     });
   }
   base::Result<wire::Health> resumed(const Target& target, const wire::Resumed& resumed,
                                      std::stop_token) override {
     return step(target, [&](Inside& inside) {
-      inside.quiesced = false;
+      inside.quiesced_until = {};
       inside.active_at = clock_.now();
       inside.marker = resumed.identity;
     });
   }
-  // A harness wants something there.
-  void use(const std::string& id) { insides_[id].active_at = clock_.now(); }
+  // A harness wants something there, which begins unless it stands still.
+  void use(const std::string& id) {
+    if (!quiesced(id)) insides_[id].active_at = clock_.now();
+  }
   void use_after_each_look(bool uses) { used_after_a_look_ = uses; }
   // For how long the one that was last paused had been idle then.
   base::Milliseconds idle_when_paused() const { return idle_when_paused_; }
   wire::Identity marker(const std::string& id) { return insides_[id].marker; }
-  bool quiesced(const std::string& id) { return insides_[id].quiesced; }
+  bool quiesced(const std::string& id) { return clock_.now() < insides_[id].quiesced_until; }
   void lose_answers(double share) { lost_ = share; }
   void refuse(bool refuses) { refuses_ = refuses; }  // Every executor, however often replaced.
   // The executor of that sandbox ends, and nothing inside starts it again.
@@ -248,8 +252,7 @@ class Insides final : public Reach {
   struct Inside {
     std::string instance;
     wire::Identity marker, saved;
-    bool quiesced = false;
-    base::Moment active_at = {};
+    base::Moment quiesced_until = {}, active_at = {};
   };
 
   template <typename Effect>
@@ -267,8 +270,9 @@ class Insides final : public Reach {
     effect(inside);
     fate_.after();
     if (std::bernoulli_distribution(lost_)(random_)) return silent;
-    return wire::Health{
-        .instance = inside.instance, .identity = inside.marker, .quiesced = inside.quiesced};
+    return wire::Health{.instance = inside.instance,
+                        .identity = inside.marker,
+                        .quiesced = quiesced(target.handle.id)};
   }
   void follow(const std::string& id, e2b::Change change) {
     Inside& inside = insides_[id];
@@ -452,6 +456,7 @@ class World {
     cloud_->before([this](e2b::Operation operation, const std::string&) {
       fate_.before();
       if (operation == e2b::Operation::kCreate) check_intent();
+      if (on_call) on_call(operation);
     });
     cloud_->after([this](e2b::Operation, const std::string&) { fate_.after(); });
     cloud_->hide_tokens(weather.tokens_told_once);
@@ -562,6 +567,10 @@ class World {
         if (const auto content = base::read_file(entry.path())) text += *content;
     return text;
   }
+
+  // Nothing else happens meanwhile: a provider that hangs, or a process that is stopped.
+  void hang(base::Milliseconds time) { clock_.advance(time); }
+  std::function<void(e2b::Operation)> on_call = {};  // As the provider gets it.
 
   base::Moment now() const { return clock_.now(); }
   Fate& fate() { return fate_; }
@@ -1110,6 +1119,25 @@ TEST(CrashTest, ARequestInTheLastMomentIsNotFrozen) {  // S7
   EXPECT_FALSE(world.drift().counts.contains("idle pauses")) << "nor said to be";
   world.insides().use_after_each_look(false);
   world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
+}
+
+// An extension takes longer than a quiesce lasts, and somebody comes then.
+TEST(CrashTest, WhatIsUsedAgainBeforeItsPauseIsNotFrozen) {  // S7
+  World world(Weather{});
+  world.declare("Running", kWakes);
+  world.run_until("Ready", [&] { return world.ready(); });
+  int hung = 0;
+  world.on_call = [&](e2b::Operation operation) {
+    const auto paused_by = world.life().sandbox()->status.paused_by;
+    if (operation != e2b::Operation::kExtend || paused_by != api::PausedBy::kIdle) return;
+    world.hang(3min);
+    if (hung++ == 0) world.insides().use(world.bound());
+  };
+  world.run_until("a try", [&] { return hung > 0; });
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kPause), 0u);
+  world.run_until("Ready again", [&] { return world.ready(); });
+  world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
+  EXPECT_GE(world.insides().idle_when_paused(), 20s);
 }
 
 TEST(CrashTest, NobodyAsksInsideWhatIsPausedForIdleness) {

@@ -318,35 +318,47 @@ Outcome Reconciler::perform(const Pass& pass, const Extend& step) {
 
 // ---- Pause, resume, end ----------------------------------------------------------------------
 
-bool Reconciler::stands_still(const Pass& pass, const Pause& step, std::stop_token stop) {
-  const auto where = target(pass, step.id, Priority::kPause, stop);
-  if (!where || pass.wanted().status.run == 0) return false;
-  wire::Quiesce how;
-  if (step.if_idle_for) how.if_idle_for_ms = base::Milliseconds(*step.if_idle_for).count();
-  const auto answer = parts_.reach.quiesce(*where, how, stop);
-  return answer && (!step.if_idle_for || answer->quiesced);
+// The executor is asked to stand still when nothing is left to do but the call itself: a quiesce
+// lapses, and what comes before, such as an extension or the line of others' calls, may last
+// longer. With `if_idle_for` nothing is sent where something is active, or nobody can say.
+Gate::Condition Reconciler::standing_still(const base::Result<Target>& where,
+                                           std::optional<base::Seconds> if_idle_for,
+                                           std::stop_token stop, Stillness& still) {
+  return [this, &where, if_idle_for, stop, &still]() -> base::Result<base::Done> {
+    const auto answer = [&]() -> base::Result<wire::Health> {
+      if (!where) return where.error();
+      if (!where->was_prepared)
+        return base::error(base::ErrorCode::kNotFound, "its executor was never at work");
+      wire::Quiesce how;
+      if (if_idle_for) how.if_idle_for_ms = base::Milliseconds(*if_idle_for).count();
+      return parts_.reach.quiesce(*where, how, stop);
+    }();
+    still.quiesced = answer && answer->quiesced;
+    still.active = answer && !answer->quiesced;
+    if (!if_idle_for || still.quiesced) return base::Done{};
+    if (!answer) return answer.error();
+    return base::error(base::ErrorCode::kConflict, "something is active in it");
+  };
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
   parts_.heartbeats.drop(pass.uid());
   return begin(pass, "Pause", true, [this, pass, step](std::stop_token stop) {
-    const bool quiesced = stands_still(pass, step, stop);
-    // Something is active again, or nobody can say: then it goes on.
-    if (step.if_idle_for && !quiesced)
-      return parts_.memories.update(pass.uid(), [&](Memory& memory) {
-        memory.idle.busy = true;
-        memory.executor.ask_at = parts_.clock.now();
-      });
     // A refused pause must not end in a lease that runs out.
     (void)pass.cloud(Priority::kPause).extend(step.id, pass.wanted().spec.keep_alive.timeout, stop);
-    const auto paused = pass.cloud(Priority::kPause).pause(step.id, stop);
+    const auto where = target(pass, step.id, Priority::kPause, stop);
+    Stillness still;
+    const auto paused = pass.session->gate->pause_if(
+        standing_still(where, step.if_idle_for, stop, still), step.id, stop);
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       outdate(memory, parts_.clock.now());
-      memory.quiesced = memory.executor.health.quiesced = quiesced;
+      memory.quiesced = memory.executor.health.quiesced = still.quiesced;
       if (paused) memory.executor = {};
-      if (!paused && !quiesced) memory.executor.ask_at = memory.changed;  // It did not hear us.
+      if (!paused && !still.quiesced)
+        memory.executor.ask_at = memory.changed;  // It did not hear us.
       memory.idle.busy = !paused && step.if_idle_for;
     });
+    if (still.active) return;
     // It goes on, and is tried again when it has idled for as long once more.
     if (!paused && step.if_idle_for)
       return parts_.store.record_event(pass.wanted(),

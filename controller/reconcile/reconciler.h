@@ -113,7 +113,13 @@ class Reconciler {
                       const std::function<Outcome(std::stop_token)>& work);
   Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
                          bool finalizer);
-  bool stands_still(const Pass& pass, const Pause& step, std::stop_token stop);
+  // What the executor said when it was asked to stand still; neither, when nobody knows.
+  struct Stillness {
+    bool quiesced = false, active = false;
+  };
+  Gate::Condition standing_still(const base::Result<Target>& where,
+                                 std::optional<base::Seconds> if_idle_for, std::stop_token stop,
+                                 Stillness& still);
   base::Result<bool> is_nobodys(const api::Metadata& metadata, const Bind& step);
   base::Result<e2b::NewSandbox> new_sandbox(const api::Sandbox& wanted, const Session& session,
                                             const api::Attempt& attempt);
