@@ -233,8 +233,9 @@ class Insides final : public Reach {
     if (!quiesced(id)) insides_[id].active_at = clock_.now();
   }
   void use_after_each_look(bool uses) { used_after_a_look_ = uses; }
-  // For how long the one that was last paused had been idle then.
+  // For how long the one that was last paused had been idle then; and the one that was last ended.
   base::Milliseconds idle_when_paused() const { return idle_when_paused_; }
+  base::Milliseconds idle_when_ended() const { return idle_when_ended_; }
   wire::Identity marker(const std::string& id) { return insides_[id].marker; }
   bool quiesced(const std::string& id) { return clock_.now() < insides_[id].quiesced_until; }
   void lose_answers(double share) { lost_ = share; }
@@ -280,6 +281,7 @@ class Insides final : public Reach {
       inside.saved = inside.marker;
       idle_when_paused_ = clock_.now() - inside.active_at;
     }
+    if (change == e2b::Change::kKilled) idle_when_ended_ = clock_.now() - inside.active_at;
     if (change == e2b::Change::kRolledBack) inside.marker = inside.saved;
   }
 
@@ -288,7 +290,7 @@ class Insides final : public Reach {
   const base::Clock& clock_;
   std::map<std::string, Inside> insides_;
   bool used_after_a_look_ = false;
-  base::Milliseconds idle_when_paused_{};
+  base::Milliseconds idle_when_paused_{}, idle_when_ended_{};
   double lost_ = 0;
   bool refuses_ = false;
   bool reachable_ = true;
@@ -513,6 +515,7 @@ class World {
       } catch (const Crash&) {
         life_.reset();
         if (fate_.power_loss() > 0) power_.strike(fate_.power_loss());
+        if (after_a_crash) after_a_crash();
       }
       if (!life_) life_ = begin();
     }
@@ -571,6 +574,7 @@ class World {
   // Nothing else happens meanwhile: a provider that hangs, or a process that is stopped.
   void hang(base::Milliseconds time) { clock_.advance(time); }
   std::function<void(e2b::Operation)> on_call = {};  // As the provider gets it.
+  std::function<void()> after_a_crash = {};          // Before it lives again.
 
   base::Moment now() const { return clock_.now(); }
   Fate& fate() { return fate_; }
@@ -688,6 +692,27 @@ int live_an_idle_life(World& world, Plan plan) {
   return world.fate().steps();
 }
 
+// Is left alone, and ended for that; dying once at the planned step. Whatever has lapsed until it
+// lives again, a harness is there then, and at work for as long as it may.
+constexpr auto kEnds = "{idleSeconds: 20, idleAction: Terminate}";
+int live_to_an_idle_end(World& world, Plan plan) {
+  world.fate().plan(plan);
+  world.after_a_crash = [&world] {
+    world.hang(3min);
+    for (const auto& sandbox : world.cloud().live()) world.insides().use(sandbox.id);
+  };
+  world.declare("Running", kEnds);
+  world.run_until("an end", [&] {
+    const auto sandbox = world.life().sandbox();
+    return sandbox && sandbox->status.terminated_time;
+  });
+  EXPECT_EQ(world.why("Ready"), api::reason::kIdleTimeReached);
+  EXPECT_GE(world.insides().idle_when_ended(), 20s) << "it was killed in the middle of something";
+  world.remove();
+  world.run_until("gone", [&] { return world.gone(); });
+  return world.fate().steps();
+}
+
 void expect_nothing_left(World& world) {
   EXPECT_TRUE(world.cloud().live().empty()) << "something is left after deletion";
 }
@@ -737,6 +762,25 @@ TEST_P(CrashWhileItIdles, ComesOutTheSame) {  // I-RESYNC, S7
   }
 }
 INSTANTIATE_TEST_SUITE_P(, CrashWhileItIdles, testing::Range<std::size_t>(0, kShards));
+
+class CrashBeforeItsIdleEnd : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(CrashBeforeItsIdleEnd, EndsNothingThatWorks) {  // I-RESYNC, S7
+  World untouched(Weather{});
+  const int steps = live_to_an_idle_end(untouched, {});
+  EXPECT_EQ(untouched.cloud().count(e2b::Operation::kKill), 1u);
+  for (int at = 1 + static_cast<int>(GetParam()); at <= steps; at += kShards) {
+    for (const bool after : {false, true}) {
+      SCOPED_TRACE("dying " + std::string(after ? "after" : "before") + " step " +
+                   std::to_string(at));
+      World world(Weather{});
+      live_to_an_idle_end(world, {at, after});
+      expect_nothing_left(world);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, CrashBeforeItsIdleEnd, testing::Range<std::size_t>(0, kShards));
 
 class IdlesInBadWeather : public testing::TestWithParam<std::uint64_t> {};
 
@@ -1177,7 +1221,7 @@ TEST(CrashTest, WhereNothingCanBePausedWhatIdlesGoesOn) {
 
 TEST(CrashTest, WhatIdlesMayEndForGood) {
   World world(Weather{});
-  world.declare("Running", "{idleSeconds: 20, idleAction: Terminate}");
+  world.declare("Running", kEnds);
   world.run_until("Ready", [&] { return world.ready(); });
   world.run_until("an end", [&] { return world.why("Ready") == api::reason::kIdleTimeReached; });
   world.run_until("its proof",
@@ -1190,7 +1234,7 @@ TEST(CrashTest, WhatIdlesMayEndForGood) {
 
 TEST(CrashTest, ARequestInTheLastMomentIsNotEnded) {
   World world(Weather{});
-  world.declare("Running", "{idleSeconds: 20, idleAction: Terminate}");
+  world.declare("Running", kEnds);
   world.run_until("Ready", [&] { return world.ready(); });
   world.insides().use_after_each_look(true);
   world.pass(2min);

@@ -239,6 +239,47 @@ Action keep_alive(const Observation& seen) {
 
 // ---- To its end ------------------------------------------------------------------------------
 
+api::EndedBy due_ending(const Observation& seen) {
+  const api::Sandbox& wanted = seen.wanted;
+  if (wanted.spec.desired_state == api::DesiredState::kTerminated) return api::EndedBy::kUser;
+  const auto& lifecycle = wanted.spec.lifecycle;
+  if (lifecycle.shutdown_time && *lifecycle.shutdown_time <= seen.wall)
+    return api::EndedBy::kShutdownTime;
+  if (lifecycle.max_lifetime && wanted.metadata.created &&
+      *wanted.metadata.created + *lifecycle.max_lifetime <= seen.wall)
+    return api::EndedBy::kMaxLifetime;
+  return api::EndedBy::kNobody;
+}
+
+// It is on record as ended because it idled, and for no other reason; no DELETE was answered yet.
+bool is_to_end_idle(const Observation& seen) {
+  const api::SandboxStatus& status = seen.wanted.status;
+  return status.ended_by == api::EndedBy::kIdle &&
+         !seen.memory.killed.contains(status.sandbox_id) && !seen.wanted.deleting() &&
+         due_ending(seen) == api::EndedBy::kNobody;
+}
+
+// What works again is not ended: a process that died in between may have let it go on.
+std::optional<base::Seconds> ends_if_idle_for(const Observation& seen, const std::string& id) {
+  const auto* found = std::get_if<Found>(&seen.actual);
+  const bool runs = found && found->info.id == id && found->info.state == e2b::State::kRunning;
+  return runs && is_to_end_idle(seen) ? seen.wanted.spec.lifecycle.idle : std::nullopt;
+}
+
+// Before it is ended for having idled it is seen how it stands, and whether that is still wanted.
+std::optional<Action> end_idle(const Observation& seen) {
+  if (!is_to_end_idle(seen)) return std::nullopt;
+  const auto* found = std::get_if<Found>(&seen.actual);
+  const bool unclear = found ? found->info.state == e2b::State::kOther
+                             : std::holds_alternative<Unknown>(seen.actual) ||
+                                   std::holds_alternative<Missing>(seen.actual);
+  if (unclear) return look_for_bound(seen);
+  const auto& lifecycle = seen.wanted.spec.lifecycle;
+  const bool wanted = lifecycle.idle && lifecycle.idle_action == api::IdleAction::kTerminate;
+  if (found && (seen.memory.idle.busy || !wanted)) return RecordEnding{};
+  return std::nullopt;
+}
+
 // Every id that may be an E2B sandbox of this Sandbox, but `spared`.
 std::set<std::string> ids_of(const Observation& seen, const std::string& spared) {
   std::set<std::string> ids;
@@ -267,7 +308,7 @@ bool wants_kill(const Memory& memory, const std::string& id) {
 Action kill_again(const Observation& seen, const std::string& id) {
   const auto killed = seen.memory.killed.find(id);
   if (killed == seen.memory.killed.end() || seen.now >= killed->second + kLookAgain)
-    return unless_held(seen, Kill{id});
+    return unless_held(seen, Kill{id, ends_if_idle_for(seen, id)});
   return wait(seen.wanted.deleting() ? api::reason::kDeleting : api::reason::kTerminating,
               id + " is still there after it was ended; ending it again",
               killed->second + kLookAgain - seen.now);
@@ -325,18 +366,6 @@ std::optional<Action> clear_away(const Observation& seen, const std::string& spa
   return std::nullopt;
 }
 
-api::EndedBy due_ending(const Observation& seen) {
-  const api::Sandbox& wanted = seen.wanted;
-  if (wanted.spec.desired_state == api::DesiredState::kTerminated) return api::EndedBy::kUser;
-  const auto& lifecycle = wanted.spec.lifecycle;
-  if (lifecycle.shutdown_time && *lifecycle.shutdown_time <= seen.wall)
-    return api::EndedBy::kShutdownTime;
-  if (lifecycle.max_lifetime && wanted.metadata.created &&
-      *wanted.metadata.created + *lifecycle.max_lifetime <= seen.wall)
-    return api::EndedBy::kMaxLifetime;
-  return api::EndedBy::kNobody;
-}
-
 std::optional<base::WallTime> next_ending(const api::Sandbox& wanted) {
   std::optional<base::WallTime> next = wanted.spec.lifecycle.shutdown_time;
   if (wanted.spec.lifecycle.max_lifetime && wanted.metadata.created) {
@@ -350,6 +379,7 @@ Action end_for_good(const Observation& seen) {
   const api::SandboxStatus& status = seen.wanted.status;
   if (status.ended_by == api::EndedBy::kNobody) return RecordEnding{due_ending(seen)};
   if (!status.terminated_time) {
+    if (auto step = end_idle(seen)) return *step;
     if (auto next = clear_away(seen, "")) return *next;
     return RecordTerminated{};
   }

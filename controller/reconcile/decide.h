@@ -95,10 +95,11 @@ struct Connect {
 };
 struct Kill {
   std::string id;
+  std::optional<base::Seconds> if_idle_for = {};  // As of a Pause.
   bool operator==(const Kill&) const = default;
 };
 struct RecordEnding {
-  api::EndedBy by = api::EndedBy::kNobody;
+  api::EndedBy by = api::EndedBy::kNobody;  // It goes on after all.
   bool operator==(const RecordEnding&) const = default;
 };
 struct RecordTerminated {

@@ -7,7 +7,7 @@
 // Whether a sandbox that runs idles, and what comes of that (docs/design/idle.md). Pure.
 //
 //   AskActivity -> QuiesceIdle, which is refused where something is active -> on record -> Pause or
-//   Kill
+//   Kill, which ask the same once more, or off the record
 namespace controller {
 
 inline constexpr base::Milliseconds kIdleLookMin{1'000};  // From one look to the next.

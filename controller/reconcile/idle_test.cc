@@ -40,6 +40,11 @@ Observation stands_still(base::Moment record_by = kNow + 30s) {
     seen.memory.executor.health.quiesced = true;
   });
 }
+// It is on record that it ends because it idled, and that has not come true yet.
+Observation ending() {
+  return with(terminating(may_idle()),
+              [](auto& seen) { seen.wanted.status.ended_by = api::EndedBy::kIdle; });
+}
 // The same, on record.
 Observation on_record() {
   return with(may_idle(), [](auto& seen) { seen.wanted.status.paused_by = PausedBy::kIdle; });
@@ -95,6 +100,46 @@ const Case kCases[] = {
      Resumed{"sb-1", kRun1}},
     {"a_refused_pause_thaws", with(on_record(), [](auto& seen) { seen.memory.quiesced = true; }),
      Resumed{"sb-1", kRun1}},
+
+    // On record that it ends.
+    {"then_it_is_killed", ending(), Kill{"sb-1", 60s}},
+    {"something_was_active_before_its_end",
+     with(ending(), [](auto& seen) { seen.memory.idle.busy = true; }), RecordEnding{}},
+    {"it_is_to_end_no_longer",
+     with(ending(), [](auto& seen) { seen.wanted.spec.lifecycle.idle.reset(); }), RecordEnding{}},
+    {"it_is_to_be_paused_instead",
+     with(ending(),
+          [](auto& seen) { seen.wanted.spec.lifecycle.idle_action = api::IdleAction::kPause; }),
+     RecordEnding{}},
+    {"its_end_was_answered",
+     with(ending(),
+          [](auto& seen) {
+            seen.memory.idle.busy = true;
+            seen.memory.killed = {{"sb-1", kNow - 10s}};
+            seen.memory.listed->started = kNow - 1s;
+          }),
+     Kill{"sb-1"}},
+    {"it_is_to_end_anyway",
+     with(ending(), [](auto& seen) { seen.wanted.spec.lifecycle.max_lifetime = 60s; }),
+     Kill{"sb-1"}},
+    {"its_owner_wants_its_end", wanting(ending(), DesiredState::kTerminated), Kill{"sb-1"}},
+    {"it_is_deleted", deleting(ending()), Kill{"sb-1"}},
+    {"what_stands_still_is_not_asked", paused(ending()), Kill{"sb-1"}},
+    {"it_is_looked_at_before",
+     with(ending(),
+          [](auto& seen) {
+            seen.memory.shown = {"sb-1"};
+            seen.memory.listed.reset();
+          }),
+     Look{"sb-1"}},
+    {"it_is_not_seen", listed(ending(), {}), Look{"sb-1"}},
+    {"it_is_gone",
+     with(ending(),
+          [](auto& seen) {
+            seen.memory.listed = Listed{kNow - 1s, {}};
+            seen.memory.got["sb-1"] = Got{kNow - 1s, {}, 2, kNow - 5s};
+          }),
+     Kill{"sb-1"}},
 
     // While it is paused.
     {"it_stays_so", paused(on_record()), Keep{}},

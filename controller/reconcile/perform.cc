@@ -333,6 +333,7 @@ Gate::Condition Reconciler::standing_still(const base::Result<Target>& where,
       if (if_idle_for) how.if_idle_for_ms = base::Milliseconds(*if_idle_for).count();
       return parts_.reach.quiesce(*where, how, stop);
     }();
+    still.asked = true;
     still.quiesced = answer && answer->quiesced;
     still.active = answer && !answer->quiesced;
     if (!if_idle_for || still.quiesced) return base::Done{};
@@ -393,6 +394,14 @@ Outcome Reconciler::perform(const Pass& pass, const Connect& step) {
   });
 }
 
+base::Result<e2b::KillAnswer> Reconciler::kill(const Pass& pass, const Kill& step, Stillness& still,
+                                               std::stop_token stop) {
+  if (!step.if_idle_for) return pass.cloud(Priority::kDelete).kill(step.id, stop);
+  const auto where = target(pass, step.id, Priority::kDelete, stop);
+  return pass.session->gate->kill_if(standing_still(where, step.if_idle_for, stop, still), step.id,
+                                     stop);
+}
+
 Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
   parts_.heartbeats.drop(pass.uid());
   const auto work = [this, pass, step](std::stop_token stop) {
@@ -401,7 +410,14 @@ Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
     if (!now || now->metadata.uid != pass.uid() ||
         now->metadata.generation != pass.wanted().metadata.generation)
       return;
-    const auto killed = pass.cloud(Priority::kDelete).kill(step.id, stop);
+    Stillness still;
+    const auto killed = kill(pass, step, still, stop);
+    // Something is active again, or nobody can say: then it goes on.
+    if (!killed && still.asked && !still.quiesced)
+      return parts_.memories.update(pass.uid(), [&](Memory& memory) {
+        memory.idle.busy = true;
+        memory.executor.ask_at = parts_.clock.now();
+      });
     if (!killed) return hold_back(pass.wanted(), "Kill", killed.error());
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.shown.merge(std::set(pass.seen.memory.shown));  // What the last poll showed, too.

@@ -161,10 +161,10 @@ void Reconciler::recorded(const Pass& pass, const Action& action) {
     parts_.observer.became_ready(pass.seen.wall - *wanted.metadata.created);
   if (std::holds_alternative<RecordRun>(action) && wanted.status.paused_by == api::PausedBy::kIdle)
     parts_.observer.woke();
-  if (const auto* step = std::get_if<RecordPausedBy>(&action)) {
-    if (step->by == api::PausedBy::kIdle) parts_.observer.paused_for_idleness();
+  const auto* pause = std::get_if<RecordPausedBy>(&action);
+  if (pause && pause->by == api::PausedBy::kIdle) parts_.observer.paused_for_idleness();
+  if (pause || std::holds_alternative<RecordEnding>(action))
     parts_.memories.update(pass.uid(), [](Memory& memory) { memory.idle = {}; });
-  }
   if (const auto* wait = std::get_if<Wait>(&action); wait && wait->reason == api::reason::kLost) {
     const auto* before = api::find_condition(wanted.status, api::condition::kReady);
     if (!before || before->reason != api::reason::kLost) parts_.observer.drifted("lost");

@@ -113,13 +113,16 @@ class Reconciler {
                       const std::function<Outcome(std::stop_token)>& work);
   Outcome write_metadata(const Pass& pass, const std::optional<api::Attempt>& attempt,
                          bool finalizer);
-  // What the executor said when it was asked to stand still; neither, when nobody knows.
+  // What the executor said when it was asked to stand still; neither of the two, when nobody knows.
   struct Stillness {
+    bool asked = false;
     bool quiesced = false, active = false;
   };
   Gate::Condition standing_still(const base::Result<Target>& where,
                                  std::optional<base::Seconds> if_idle_for, std::stop_token stop,
                                  Stillness& still);
+  base::Result<e2b::KillAnswer> kill(const Pass& pass, const Kill& step, Stillness& still,
+                                     std::stop_token stop);
   base::Result<bool> is_nobodys(const api::Metadata& metadata, const Bind& step);
   base::Result<e2b::NewSandbox> new_sandbox(const api::Sandbox& wanted, const Session& session,
                                             const api::Attempt& attempt);

@@ -198,6 +198,7 @@ Story story_of(const Observation& seen, const Action& action) {
                                        idle_seconds(seen.wanted));
           },
           [&](const RecordEnding& step) {
+            if (step.by == api::EndedBy::kNobody) return running(seen.wanted.status.run);
             return under_way("Terminating", reason_of(step.by), "the sandbox is ended for good");
           },
           [&](const RecordTerminated&) {
@@ -415,6 +416,7 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
           },
           [&](const Release& step) { return Event(normal("Released", "E2B sandbox " + step.id)); },
           [&](const RecordEnding& step) {
+            if (step.by == api::EndedBy::kNobody) return Event();
             return Event(normal("Ending", std::string(reason_of(step.by))));
           },
           [&](const Wait& step) {

@@ -174,6 +174,7 @@ const Case kCases[] = {
      2'000ms},
     {"paused_by_nobody_any_more", ready(), RecordPausedBy{}, "Running", "True", "Ready",
      Writes::kStatus},
+    {"no_ending_after_all", ended(), RecordEnding{}, "Running", "True", "Ready", Writes::kStatus},
     {"an_ending", ready(), RecordEnding{api::EndedBy::kShutdownTime}, "Terminating", "False",
      "ShutdownTimeReached", Writes::kStatus,
      normal("Ending", "RecordEnding", "ShutdownTimeReached")},
