@@ -22,9 +22,10 @@ bool is_looked_into(const Carried& frame) {
 // Whoever asks so waits for others. Most requests do not even name such an operation, and are not
 // read for that.
 bool only_waits(std::string_view request) {
-  const bool may_wait = request.find(wire::WaitArgs::kOp) != request.npos ||
-                        request.find(wire::WatchArgs::kOp) != request.npos;
-  if (!may_wait) return false;
+  const auto names = [request](std::string_view op) { return request.find(op) != request.npos; };
+  if (!names(wire::WaitArgs::kOp) && !names(wire::WatchArgs::kOp) &&
+      !names(wire::ReadOutputArgs::kOp))
+    return false;
   const auto message = message_in(request);
   const auto* read = message ? std::get_if<wire::Request>(&*message) : nullptr;
   return read && wire::only_waits(*read);

@@ -434,6 +434,10 @@ wire::Call wait_for_the_end(std::optional<std::int64_t> timeout_ms = {}) {
       .op = std::string(wire::WaitArgs::kOp),
       .args = to_json(wire::WaitArgs{.handle = std::string(32, '0'), .timeout_ms = timeout_ms})};
 }
+wire::Call follow() {
+  return {.op = std::string(wire::ReadOutputArgs::kOp),
+          .args = to_json(wire::ReadOutputArgs{.handle = std::string(32, '0'), .wait_ms = 60'000})};
+}
 wire::Call watch() {
   return {.op = std::string(wire::WatchArgs::kOp), .args = {{"path", "/work"}}};
 }
@@ -467,7 +471,7 @@ aio::Task<> wait_for_others(Site& site, wire::Call call) {
   EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(waiting, 2));
 }
 TEST(Carriers, RestWhileTheHarnessOnlyWaitsForOthers) {
-  for (const wire::Call& call : {wait_for_the_end(), wait_for_the_end(60'000), watch()}) {
+  for (const wire::Call& call : {wait_for_the_end(), wait_for_the_end(60'000), follow(), watch()}) {
     SCOPED_TRACE(call.op);
     Site site;
     aio::testing::run(site.loop, wait_for_others(site, call));

@@ -46,16 +46,21 @@ aio::Task<> asked(Site& site) {
 }
 TEST(Activity, IsEachQuestion) { tell_connected(asked); }
 
-// A language server that nobody asks, a prompt that waits, and somebody who waits for its end.
+// A language server that nobody asks, a prompt that waits, and somebody who waits for its end, or
+// for more of what it says.
 aio::Task<> waiting(Site& site) {
   auto args = site.shell("read line");
   args.in = wire::Pipe{site.client.session.new_stream()};
+  args.out = wire::Collected{1024};
   const Asking how{.mutating = true, .to_server = {std::get<wire::Pipe>(args.in).stream}};
   EXPECT_TRUE((co_await Client::ask(site.client, args, how)).ok);
   co_await begin(site, "sleep 1000");
   const auto waits = site.client.session.ask(
       {.op = std::string(wire::WaitArgs::kOp), .args = wire::to_json(wire::WaitArgs{args.handle})});
   EXPECT_TRUE(waits);
+  const wire::ReadOutputArgs more{.handle = args.handle, .wait_ms = 600'000};
+  EXPECT_TRUE(site.client.session.ask(
+      {.op = std::string(wire::ReadOutputArgs::kOp), .args = wire::to_json(more), .down = true}));
   const auto watches =
       site.client.session.ask({.op = std::string(wire::WatchArgs::kOp),
                                .args = wire::to_json(wire::WatchArgs{{.path = "/tmp"}}),

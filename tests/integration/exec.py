@@ -18,6 +18,15 @@ BYTES = 64 << 20
 PIECE = 1 << 20
 
 
+class Begun(subprocess.Popen):
+    """A program that is waited for, but not by a test that has failed already."""
+
+    def __exit__(self, failed, *why):
+        if failed:
+            self.kill()
+        super().__exit__(failed, *why)
+
+
 class Typed:
     """What a person has at hand: a sandbox that is Ready, agentd, and the command line."""
 
@@ -28,7 +37,7 @@ class Typed:
 
     def begin(self, *words, **how):
         how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
-        return subprocess.Popen([world.programs_folder() / "sandfleet", *words], env=self.env, **how)
+        return Begun([world.programs_folder() / "sandfleet", *words], env=self.env, **how)
 
     def run(self, *words, data=None):
         """(exit code, stdout, stderr)"""

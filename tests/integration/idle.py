@@ -105,8 +105,9 @@ def test_what_works_is_not_paused():
         wait_until(lambda: f"several looks\n{here.controller.story()}", lambda: here.looks() >= looked + 4)
         assert here.controller.is_ready("box") and here.counted("sandfleet_idle_pauses_total") == paused, here.controller.story()
         here.run("kill", handle)
-        # Who only waits does not keep it up, and hears the end of it all the same.
-        with here.begin("exec", "--", "sleep", "1000", text=True) as waiting:
+        # Who only waits, or follows what says nothing, does not keep it up, and hears the end of it all the same.
+        silent = here.run("exec", "--detach", "--", "sleep", "2000").out.strip()
+        with here.begin("exec", "--", "sleep", "1000", text=True) as waiting, here.begin("logs", "-f", silent, text=True) as following:
             rests = here.agentd.program.output().count("then=rests")
             here.wait_idle()
             wait_until(lambda: f"who waits to rest\n{here.agentd.program.output()}",
@@ -116,6 +117,8 @@ def test_what_works_is_not_paused():
             assert len(found) == 1, said
             here.run("kill", *found)
             here.ended(waiting, code=128 + 15)
+            here.run("kill", silent)
+            here.ended(following)
 
 
 def test_who_may_not_wake_it_is_told_how():

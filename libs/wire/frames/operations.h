@@ -49,6 +49,8 @@ void for_each_operation(Visit visit) {
 // Whoever asks this waits for others to do something. A wait that is over at once is a look.
 inline bool only_waits(const Request& request) {
   if (request.op == WatchArgs::kOp) return true;
+  if (request.op == ReadOutputArgs::kOp)
+    return base::integer_at(request.args, "waitMs").value_or(0) > 0;
   return request.op == WaitArgs::kOp && base::integer_at(request.args, "timeoutMs") != 0;
 }
 

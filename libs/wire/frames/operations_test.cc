@@ -33,6 +33,9 @@ TEST(Operations, SayWhichOnlyWaitForOthers) {
   EXPECT_TRUE(waits(WaitArgs::kOp));
   EXPECT_TRUE(waits(WaitArgs::kOp, {{"timeoutMs", 1}}));
   EXPECT_FALSE(waits(WaitArgs::kOp, {{"timeoutMs", 0}})) << "that is a look";
+  EXPECT_TRUE(waits(ReadOutputArgs::kOp, {{"waitMs", 1}}));
+  EXPECT_FALSE(waits(ReadOutputArgs::kOp, {{"waitMs", 0}}));
+  EXPECT_FALSE(waits(ReadOutputArgs::kOp)) << "it shows what there is";
   EXPECT_FALSE(waits(StatArgs::kOp, {{"path", WaitArgs::kOp}}));
 }
 
