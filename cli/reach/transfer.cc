@@ -12,6 +12,7 @@ namespace cli {
 namespace {
 
 constexpr base::Milliseconds kTellEvery{200};
+constexpr char kLineAnew[] = "\r\x1b[K";  // From its beginning, and empty.
 
 }  // namespace
 
@@ -26,14 +27,14 @@ std::string readable_bytes(std::uint64_t bytes) {
 }
 
 Transfer::~Transfer() {
-  if (told_at_) terminal_.err << "\r\x1b[K" << std::flush;
+  if (told_at_) terminal_.err << kLineAnew << std::flush;
 }
 
 void Transfer::tell_progress() {
   const base::Moment now = terminal_.clock.now();
   if (!ends_.watched || (told_at_ && now < *told_at_ + kTellEvery)) return;
   told_at_ = now;
-  terminal_.err << "\r\x1b[K" << readable_bytes(bytes_) << std::flush;
+  terminal_.err << kLineAnew << readable_bytes(bytes_) << std::flush;
 }
 
 // Until something moved.

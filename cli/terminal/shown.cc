@@ -13,6 +13,12 @@ namespace {
 constexpr char kEscape = '\x1b', kBell = '\a', kEnquiry = '\x05', kCancel = '\x18',
                kSubstitute = '\x1a';
 
+// What sequences begin with, and those that are whole.
+constexpr std::string_view kControl = "\x1b[", kPrivate = "\x1b[?", kOperatingSystem = "\x1b]";
+constexpr std::string_view kAskSetting = "\x1bP$q", kAskTermcap = "\x1bP+q", kIdentify = "\x1bZ";
+constexpr std::string_view kReset = "\033c", kSaveCursor = "\0337", kRestoreCursor = "\0338";
+constexpr std::string_view kKeypadApplication = "\x1b=", kKeypadNumeric = "\x1b>";
+
 // Private modes (CSI ? n h) that outlast the program that set them, and how terminals begin. Those
 // of the screen come last, so that what else belongs to it is left before it.
 struct PrivateMode {
@@ -45,7 +51,7 @@ struct Control {
 
 Control control_in(std::string_view sequence) {
   Control control;
-  std::string_view rest = sequence.substr(2);
+  std::string_view rest = sequence.substr(kControl.size());
   if (rest.front() >= '<' && rest.front() <= '?') {
     control.mark = rest.front();
     rest.remove_prefix(1);
@@ -60,7 +66,7 @@ Control control_in(std::string_view sequence) {
 }
 
 bool is_control(std::string_view sequence) {
-  return sequence.size() > 2 && sequence.starts_with("\x1b[");
+  return sequence.size() > kControl.size() && sequence.starts_with(kControl);
 }
 
 int first_number(std::string_view parameters) { return std::atoi(std::string(parameters).c_str()); }
@@ -97,12 +103,20 @@ bool asks(const Control& control) {
 
 bool is_question(std::string_view sequence) {
   if (is_control(sequence)) return asks(control_in(sequence));
-  if (sequence.starts_with("\x1b]")) return sequence.find(";?") != std::string_view::npos;
-  return sequence == "\x1bZ" || sequence.starts_with("\x1bP$q") || sequence.starts_with("\x1bP+q");
+  if (sequence.starts_with(kOperatingSystem)) return sequence.find(";?") != std::string_view::npos;
+  return sequence == kIdentify || sequence.starts_with(kAskSetting) ||
+         sequence.starts_with(kAskTermcap);
 }
 
+std::string control_sequence(std::string_view rest) { return std::string(kControl).append(rest); }
+
 std::string private_mode(int number, bool set) {
-  return "\x1b[?" + std::to_string(number) + (set ? "h" : "l");
+  return std::string(kPrivate) + std::to_string(number) + (set ? "h" : "l");
+}
+
+// Which moves the cursor, unless it is kept.
+std::string set_margins(const std::string& margins) {
+  return std::string(kSaveCursor) + control_sequence(margins + "r") + std::string(kRestoreCursor);
 }
 
 }  // namespace
@@ -186,11 +200,9 @@ void Shown::learn_private_modes(std::string_view parameters, bool set) {
 }
 
 void Shown::learn(std::string_view sequence) {
-  if (sequence == "\x1b=" || sequence == "\x1b>") modes_.keypad = sequence == "\x1b=";
-  if (sequence ==
-      "\x1b"
-      "c")
-    modes_ = {};  // All is as at first.
+  if (sequence == kKeypadApplication || sequence == kKeypadNumeric)
+    modes_.keypad = sequence == kKeypadApplication;
+  if (sequence == kReset) modes_ = {};  // All is as at first.
   if (!is_control(sequence)) return;
   const Control control = control_in(sequence);
   if (!control.intermediates.empty()) return;
@@ -223,15 +235,11 @@ void Shown::learn(std::string_view sequence) {
 std::string Shown::leave_modes() const {
   std::string text;
   if (modes_.keyboard_flags_pushed > 0)
-    text += "\x1b[<" + std::to_string(modes_.keyboard_flags_pushed) + "u";
-  if (!modes_.modify_other_keys.empty()) text += "\x1b[>4m";
-  if (modes_.keypad) text += "\x1b>";
-  if (!modes_.margins.empty())
-    text +=
-        "\x1b"
-        "7\x1b[r\x1b"
-        "8";  // Which moves the cursor.
-  if (modes_.colours) text += "\x1b[m";
+    text += control_sequence("<" + std::to_string(modes_.keyboard_flags_pushed) + "u");
+  if (!modes_.modify_other_keys.empty()) text += control_sequence(">4m");
+  if (modes_.keypad) text += kKeypadNumeric;
+  if (!modes_.margins.empty()) text += set_margins("");
+  if (modes_.colours) text += control_sequence("m");
   for (const PrivateMode& mode : kPrivateModes)
     if (modes_.switched.contains(mode.number)) text += private_mode(mode.number, mode.at_first);
   return text;
@@ -241,15 +249,10 @@ std::string Shown::enter_modes() const {
   std::string text;
   for (auto mode = kPrivateModes.rbegin(); mode != kPrivateModes.rend(); ++mode)
     if (modes_.switched.contains(mode->number)) text += private_mode(mode->number, !mode->at_first);
-  if (!modes_.margins.empty())
-    text +=
-        "\x1b"
-        "7\x1b[" +
-        modes_.margins +
-        "r\x1b"
-        "8";
-  if (modes_.keypad) text += "\x1b=";
-  if (!modes_.modify_other_keys.empty()) text += "\x1b[>4;" + modes_.modify_other_keys + "m";
+  if (!modes_.margins.empty()) text += set_margins(modes_.margins);
+  if (modes_.keypad) text += kKeypadApplication;
+  if (!modes_.modify_other_keys.empty())
+    text += control_sequence(">4;" + modes_.modify_other_keys + "m");
   return text;
 }
 
