@@ -48,6 +48,7 @@ aio::Task<> run(Site site, wire::SignalForegroundArgs args) {
   if (!number) co_return site.call->fail(no_such_signal(args.signal));
   const auto process = co_await site.processes.find_begun(site.caller, args.handle);
   if (!process) co_return site.call->fail(failure_of(process.error()));
+  co_await (*process)->until_passed_on(args.typed.value_or(0));
   const auto group = (*process)->signal_foreground(*number);
   if (!group) co_return site.call->fail(failure_of(group.error()));
   site.call->reply(wire::SignalForegroundArgs::Ok{*group});

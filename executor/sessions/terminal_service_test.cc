@@ -231,6 +231,44 @@ aio::Task<> name_the_shell(Site& site) {
 }
 TEST(TerminalService, LeavesTheShellToWhoNamesOne) { tell_connected(name_the_shell); }
 
+// A request goes out before data that wait to be sent.
+aio::Task<> interrupt_behind(Site& site, std::string typed, Streamed& seen) {
+  Client& client = site.client;
+  Shell shell;
+  const auto args = in_terminal(
+      site,
+      // Whatever it does when the signal comes, it sees to its trap soon.
+      {"sh", "-c", "trap 'echo interrupted; exit' INT; echo ready; while :; do sleep 0.1; done"},
+      shell);
+  co_await Client::ask(client, args,
+                       {.mutating = true, .to_client = {shell.shown}, .to_server = {shell.typed}});
+  co_await see(site, shell, "ready\r\n");
+  client.session.append(shell.typed, typed);
+  const auto bytes = static_cast<std::int64_t>(typed.size());
+  const auto sent = co_await Client::ask(
+      client, wire::SignalForegroundArgs{shell.handle, "SIGINT", bytes}, {.mutating = true});
+  EXPECT_TRUE(sent.ok) << (sent.failure ? sent.failure->message : "");
+  co_await Client::take(client, shell.shown, shell.seen, SIZE_MAX);
+  seen = std::move(shell.seen);
+}
+aio::Task<> interrupt_in_order(Site& site) {
+  Streamed seen;
+  co_await interrupt_behind(site, "typed ahead", seen);
+  EXPECT_EQ(without_echo(seen.bytes), "ready\r\ntyped aheadinterrupted\r\n");
+}
+// covers: Y2
+TEST(TerminalService, SignalsBehindWhatWasTypedBefore) { tell_connected(interrupt_in_order); }
+
+// More than a terminal takes that nobody reads.
+aio::Task<> interrupt_what_reads_nothing(Site& site) {
+  Streamed seen;
+  co_await interrupt_behind(site, std::string(200'000, '\n'), seen);
+  EXPECT_TRUE(seen.bytes.ends_with("interrupted\r\n")) << seen.bytes.size();
+}
+TEST(TerminalService, SignalsWhoDoesNotReadWhatWasTyped) {
+  tell_connected(interrupt_what_reads_nothing);
+}
+
 aio::Task<> refuse(Site& site) {
   Client& client = site.client;
   Shell shell = co_await begin_shell(site);

@@ -66,4 +66,8 @@ aio::Task<> ProcessInput::wait_to_reach(std::int64_t offset) {
   while (may_reach() < offset && !unread_) co_await changed_.wait();
 }
 
+aio::Task<> ProcessInput::wait_to_pass_on(std::int64_t offset) {
+  while (passed_on() < offset && !unread_) co_await changed_.wait();
+}
+
 }  // namespace executor

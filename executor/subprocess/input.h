@@ -38,8 +38,9 @@ class ProcessInput {
   std::int64_t passed_on() const { return unread_ ? arrived_ : written_; }
   std::int64_t may_reach() const;  // The offset up to which the peer may send.
   aio::Task<> wait_to_reach(std::int64_t offset);
-  bool ended() const { return ended_; }    // Nothing more may come.
-  bool unread() const { return unread_; }  // The process reads it no more.
+  aio::Task<> wait_to_pass_on(std::int64_t offset);  // All before it, or to be unread.
+  bool ended() const { return ended_; }              // Nothing more may come.
+  bool unread() const { return unread_; }            // The process reads it no more.
   std::int64_t held() const { return arrived_ - passed_on(); }
 
  private:

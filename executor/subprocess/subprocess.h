@@ -44,6 +44,9 @@ enum class Reach { kCommand, kGroup, kTree };
 
 // One command, from its request to the proof that nothing of it is left. It goes on whether anybody
 // attends to it or not.
+// So long a signal waits for what was typed before it: it may be what makes room for that.
+inline constexpr base::Milliseconds kBehindTyped{3'000};
+
 class Subprocess : public std::enable_shared_from_this<Subprocess> {
  public:
   struct Origin {
@@ -99,6 +102,9 @@ class Subprocess : public std::enable_shared_from_this<Subprocess> {
   // the first `typed` bytes of stdin, or of what has arrived, were passed on to the terminal.
   aio::Task<ProcessResult<std::optional<Foreground>>> foreground(aio::Background& background,
                                                                  std::int64_t typed = 0);
+  // Until the first `typed` bytes of stdin were passed on to the terminal; one that takes no more
+  // is not waited for longer than kBehindTyped.
+  aio::Task<> until_passed_on(std::int64_t typed);
   // To the process group in the foreground, which is returned. kInvalid: not one of SIGINT,
   // SIGQUIT, SIGTSTP, SIGTERM, SIGHUP and SIGKILL; kConflict: nobody is in the foreground, or it is
   // the command itself, and is not killed so; kDenied: they belong to another user.

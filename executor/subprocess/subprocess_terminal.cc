@@ -84,6 +84,11 @@ aio::Task<ProcessResult<std::optional<Foreground>>> Subprocess::foreground(
   co_return *looked;
 }
 
+aio::Task<> Subprocess::until_passed_on(std::int64_t typed) {
+  const auto input = input_;
+  if (input) co_await aio::race(input->wait_to_pass_on(typed), aio::sleep_for(kBehindTyped));
+}
+
 ProcessResult<pid_t> Subprocess::signal_foreground(int number) {
   if (!can_be_sent(number))
     return ProcessFailure(ProcessFault::kInvalid,

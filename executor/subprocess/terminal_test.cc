@@ -231,6 +231,31 @@ TEST(Terminal, DoesNotClaimToKnowWhatAProgramOfRootWaitsFor) {
   EXPECT_EQ(child.status, 0);
 }
 
+aio::Task<> note_passed_on(Subprocess& process, std::int64_t typed, bool& passed_on) {
+  co_await process.until_passed_on(typed);
+  passed_on = true;
+}
+aio::Task<> waits_for_what_is_typed(Site& site) {
+  auto typist = co_await sit_down(site);
+  if (!typist) co_return;
+  const auto& input = *typist->process().input();
+  co_await typist->process().until_passed_on(input.passed_on());
+  const std::string line = "echo $((6 * 7))\n";
+  const std::int64_t typed = input.arrived() + static_cast<std::int64_t>(line.size());
+  bool passed_on = false;
+  aio::TaskGroup tasks(site.loop.executor());
+  tasks.spawn(note_passed_on(typist->process(), typed, passed_on));
+  co_await aio::sleep_for(Milliseconds(0));
+  EXPECT_FALSE(passed_on) << "it has not come yet";
+  typist->type(line);
+  co_await tasks.wait();
+  EXPECT_TRUE(passed_on);
+  EXPECT_EQ(input.passed_on(), typed);
+  co_await typist->see("\r\n42\r\n");
+}
+// covers: Y2
+TEST(Terminal, KnowsWhenWhatWasTypedHasReachedIt) { tell_both(waits_for_what_is_typed); }
+
 // Reads what is typed as it is, and tells of each signal and byte.
 constexpr const char* kRaw =
     "import os, signal, sys, tty\n"

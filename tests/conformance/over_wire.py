@@ -213,7 +213,8 @@ class WireTerminal(Terminal):
         return Foreground(ok["processGroup"], ok.get("inputWaiting") is True) if ok.get("processGroup") else None
 
     def signal(self, name):
-        return self.session.call("terminal.signal", {"handle": self.handle, "signal": name}, mutating=True)["processGroup"]
+        typed = len(self.session.outgoing[self.typed].content)
+        return self.session.call("terminal.signal", {"handle": self.handle, "signal": name, "typed": typed}, mutating=True)["processGroup"]
 
     def resize(self, rows, columns):
         self.session.call("terminal.resize", {"handle": self.handle, "rows": rows, "columns": columns}, mutating=True)

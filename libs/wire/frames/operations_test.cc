@@ -258,6 +258,8 @@ TEST(TerminalOperations, ReadWhatTheyWrote) {
   expect_same(ForegroundArgs::Ok{7, false}, R"({"inputWaiting":false,"processGroup":7})");
   expect_same(SignalForegroundArgs{kHandle, "SIGTSTP"},
               R"({"handle":"0123456789abcdef","signal":"SIGTSTP"})");
+  expect_same(SignalForegroundArgs{kHandle, "SIGINT", 9},
+              R"({"handle":"0123456789abcdef","signal":"SIGINT","typed":9})");
   expect_same(SignalForegroundArgs::Ok{7}, R"({"processGroup":7})");
 }
 

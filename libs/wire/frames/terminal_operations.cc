@@ -37,6 +37,7 @@ template <Is<SignalForegroundArgs> Fields>
 void fields(auto& visit, Fields& m) {
   visit("handle", m.handle, kHandle);
   visit("signal", m.signal, kSignal);
+  visit.optional("typed", m.typed, kTyped);
 }
 
 template <Is<SignalForegroundArgs::Ok> Fields>

@@ -39,7 +39,8 @@ struct SignalForegroundArgs {
     bool operator==(const Ok&) const = default;
   };
   std::string handle;
-  std::string signal;  // "SIGINT".
+  std::string signal;                                // "SIGINT".
+  std::optional<std::int64_t> typed = std::nullopt;  // It comes behind so much of its stdin.
   bool operator==(const SignalForegroundArgs&) const = default;
 };
 

@@ -84,7 +84,7 @@ export class SandboxTerminal implements SubprocessTerminalHandle {
   async inspectForeground(): Promise<SubprocessTerminalForeground | undefined> {
     this.refuseAtTheEnd();
     try {
-      const { processGroup, inputWaiting } = await this.ask('terminal.foreground', { typed: this.calls.connection.appended(this.typed) }, false);
+      const { processGroup, inputWaiting } = await this.ask('terminal.foreground', this.behindWhatWasTyped(), false);
       if (processGroup === undefined || processGroup === null) return undefined;
       return { processGroupId: processGroup as number, inputWaiting: inputWaiting === true };
     } catch (error) {
@@ -93,9 +93,10 @@ export class SandboxTerminal implements SubprocessTerminalHandle {
     }
   }
 
+  /** It acts behind all that was written before. */
   async signalForeground(signal: SubprocessTerminalSignal): Promise<number> {
     this.refuseAtTheEnd();
-    const { processGroup } = await this.ask('terminal.signal', { signal }, true);
+    const { processGroup } = await this.ask('terminal.signal', { signal, ...this.behindWhatWasTyped() }, true);
     return processGroup as number;
   }
 
@@ -116,6 +117,11 @@ export class SandboxTerminal implements SubprocessTerminalHandle {
     } catch (error) {
       if (!isGone(error)) throw error;
     }
+  }
+
+  /** Requests overtake what is on its way as data. */
+  private behindWhatWasTyped(): { typed: number } {
+    return { typed: this.calls.connection.appended(this.typed) };
   }
 
   private ask(op: string, args: JsonObject, mutating: boolean): Promise<JsonObject> {

@@ -203,14 +203,18 @@ class Process:
 
     async def foreground(self) -> Foreground:
         """Whoever waits does so after all that was written to `stdin` before."""
-        typed = self.stdin.written if self.stdin else None
-        ok = await self._asking.call("terminal.foreground", handle=self.handle, typed=typed)
+        ok = await self._asking.call("terminal.foreground", handle=self.handle, typed=self._typed)
         return Foreground(ok.get("processGroup"), ok.get("inputWaiting"))
 
     async def signal_foreground(self, signal: str) -> int:
-        """The process group that it was sent to."""
-        ok = await self._asking.call("terminal.signal", mutating=True, handle=self.handle, signal=signal)
+        """Behind all that was written to `stdin` before; the process group that it was sent to."""
+        ok = await self._asking.call("terminal.signal", mutating=True, handle=self.handle, signal=signal, typed=self._typed)
         return int(ok["processGroup"])
+
+    @property
+    def _typed(self) -> int | None:
+        """Requests overtake what is on its way as data."""
+        return self.stdin.written if self.stdin else None
 
     async def __aenter__(self) -> Process:
         return self
