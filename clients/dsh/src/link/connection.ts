@@ -28,7 +28,7 @@ export interface ConnectionOptions extends SessionSettings {
 }
 
 /** After these a client dials no more; `protocol` is one before the first welcome, and `denied` the second time. */
-const givesUp: ReadonlySet<CloseReason> = new Set<CloseReason>(['version', 'impostor', 'replaced', 'end']);
+const givesUp: ReadonlySet<CloseReason> = new Set<CloseReason>(['version', 'replaced', 'end']);
 
 interface Asked {
   call: Call;

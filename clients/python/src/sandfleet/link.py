@@ -24,7 +24,7 @@ WRITE_BYTES = 256 << 10  # At a time.
 
 STEADY_S = 10.0  # A link that held so long was not for nothing.
 
-GIVES_UP = frozenset({"version", "impostor", "replaced", "end"})
+GIVES_UP = frozenset({"version", "replaced", "end"})
 """Reasons to close after which nothing is dialled again; `denied` is one when a new credential was denied too, and `protocol`
 before the first welcome."""
 
