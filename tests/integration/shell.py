@@ -96,7 +96,8 @@ def stop_and_go_on(person):
         press(home, "\r~\x1a", "Stopped")
         home.say("stty -a | grep -o ' icanon'; stty erase '^G'; echo home-$((6*7))", " icanon\r\nhome-42")
         home.say("bg; echo behind-$((6*7))", "behind-42")  # Where it stops, as any that wants the terminal.
-        home.say("jobs", "Stopped")
+        behind = len(home.text())
+        wait_until(home.text, lambda: home.say("jobs", "home> ") and "Stopped" in home.text()[behind:])
         home.type("fg\r")
         is_whole(home)
         press(home, "exit\r", "home> ")
