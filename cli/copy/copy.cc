@@ -6,18 +6,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <ostream>
 #include <utility>
 
+#include "cli/copy/aside.h"
+#include "cli/copy/copying.h"
 #include "cli/reach/asking.h"
 #include "cli/reach/transfer.h"
 #include "cli/reach/way.h"
 #include "libs/archives/pack.h"
 #include "libs/archives/unpack.h"
-#include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/wire/frames/archive_operations.h"
 
@@ -30,49 +30,6 @@ using base::Result;
 
 constexpr std::size_t kPieceBytes = 64u << 10;
 constexpr std::size_t kToldMax = 10;
-
-bool may_be_in_name(char byte) {
-  return std::isalnum(static_cast<unsigned char>(byte)) || byte == '-' || byte == '.' ||
-         byte == '_';
-}
-
-// Without slashes at its end.
-std::string trimmed(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
-bool means_content(const std::string& path) {
-  return path == "." || path == ".." || path == "/" || path.ends_with("/.") ||
-         path.ends_with("/..");
-}
-
-// A folder of ours that goes with all in it.
-class Aside {
- public:
-  static Result<Aside> in(const fs::path& folder) {
-    Aside made;
-    made.path_ = folder / (".sandfleet-" + base::random_hex(8));
-    if (::mkdir(made.path_.c_str(), 0700) != 0)
-      return base::errno_error("make a folder in", folder, errno);
-    return made;
-  }
-  Aside(Aside&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Aside& operator=(Aside&&) = delete;
-  ~Aside() {
-    if (path_.empty()) return;
-    std::error_code ignored;
-    for (const auto& entry : fs::recursive_directory_iterator(path_, ignored))
-      if (entry.is_directory(ignored) && !entry.is_symlink(ignored))
-        fs::permissions(entry.path(), fs::perms::owner_all, fs::perm_options::add, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  Aside() = default;
-  fs::path path_;
-};
 
 base::Fd folder_at(const fs::path& path) {
   return base::Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -304,38 +261,6 @@ class Copy {
 };
 
 }  // namespace
-
-Side read_side(const std::string& word) {
-  const std::size_t colon = word.find(':');
-  const std::string name = word.substr(0, colon);
-  const bool named = colon != std::string::npos && !name.empty() && !name.starts_with('.') &&
-                     std::count(name.begin(), name.end(), '/') <= 1 && !name.starts_with('/') &&
-                     !name.ends_with('/') && std::all_of(name.begin(), name.end(), [](char byte) {
-                       return byte == '/' || may_be_in_name(byte);
-                     });
-  if (!named) return {.path = word};
-  const std::string path = word.substr(colon + 1);
-  return {.inside = true, .sandbox = name, .path = path.empty() ? "." : path};
-}
-
-Result<Copying> read_copying(const Options& options) {
-  if (options.words.size() != 2)
-    return base::error(ErrorCode::kInvalid,
-                       "cp takes where from and where to, one of them as [NAMESPACE/]NAME:PATH");
-  Copying what{read_side(options.words[0]), read_side(options.words[1])};
-  if (what.from.inside == what.to.inside)
-    return base::error(ErrorCode::kInvalid, "one side of cp is in a sandbox, [NAMESPACE/]NAME:PATH",
-                       ", and the other on this machine");
-  return what;
-}
-
-std::string arrival_of(const std::string& from, const std::string& to, bool to_is_folder) {
-  std::string target = trimmed(to);
-  const std::string source = trimmed(from);
-  if (!to_is_folder || means_content(source)) return target;
-  const std::string name = source.substr(source.rfind('/') + 1);
-  return target == "/" ? "/" + name : target + "/" + name;
-}
 
 int copy(wire::Connection& connection, const Options& options, const Ends& ends,
          const Terminal& terminal) {

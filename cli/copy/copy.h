@@ -1,36 +1,12 @@
 #pragma once
 
-#include <string>
-
 #include "cli/line/options.h"
 #include "cli/line/terminal.h"
 #include "cli/reach/ends.h"
-#include "libs/base/result.h"
 #include "libs/wire/client/connection.h"
 
 // Files and folders into a sandbox, and out of it.
 namespace cli {
-
-// One side of a copy.
-struct Side {
-  bool inside = false;        // In a sandbox; else on this machine.
-  std::string sandbox, path;  // [NAMESPACE/]NAME.
-  bool stream() const { return !inside && path == "-"; }
-  bool operator==(const Side&) const = default;
-};
-// NAME:PATH or NAMESPACE/NAME:PATH is inside. What begins with / or . is here, whatever it holds.
-Side read_side(const std::string& word);
-
-struct Copying {
-  Side from, to;
-  const Side& inside() const { return from.inside ? from : to; }
-};
-// kInvalid: there are not two words of which one is inside.
-base::Result<Copying> read_copying(const Options& options);
-
-// As cp(1) would have it: where the target is a folder that is there, the copy stands in it by its
-// own name; "dir/." means what is in it.
-std::string arrival_of(const std::string& from, const std::string& to, bool to_is_folder);
 
 int copy(wire::Connection& connection, const Options& options, const Ends& ends,
          const Terminal& terminal);

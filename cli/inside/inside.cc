@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "cli/copy/copy.h"
+#include "cli/copy/copying.h"
 #include "cli/inside/attach.h"
 #include "cli/inside/execute.h"
 #include "cli/inside/processes.h"

@@ -1,4 +1,4 @@
-#include "cli/copy/copy.h"
+#include "cli/copy/copying.h"
 
 #include <gmock/gmock.h>
 
