@@ -231,20 +231,20 @@ TEST(Terminal, DoesNotClaimToKnowWhatAProgramOfRootWaitsFor) {
   EXPECT_EQ(child.status, 0);
 }
 
-aio::Task<> note_passed_on(Subprocess& process, std::int64_t typed, bool& passed_on) {
-  co_await process.until_passed_on(typed);
+aio::Task<> note_passed_on(ProcessInput& input, std::int64_t typed, bool& passed_on) {
+  co_await input.wait_to_pass_on(typed);
   passed_on = true;
 }
 aio::Task<> waits_for_what_is_typed(Site& site) {
   auto typist = co_await sit_down(site);
   if (!typist) co_return;
-  const auto& input = *typist->process().input();
-  co_await typist->process().until_passed_on(input.passed_on());
+  ProcessInput& input = *typist->process().input();
+  co_await input.wait_to_pass_on(input.passed_on());
   const std::string line = "echo $((6 * 7))\n";
   const std::int64_t typed = input.arrived() + static_cast<std::int64_t>(line.size());
   bool passed_on = false;
   aio::TaskGroup tasks(site.loop.executor());
-  tasks.spawn(note_passed_on(typist->process(), typed, passed_on));
+  tasks.spawn(note_passed_on(input, typed, passed_on));
   co_await aio::sleep_for(Milliseconds(0));
   EXPECT_FALSE(passed_on) << "it has not come yet";
   typist->type(line);
