@@ -39,7 +39,7 @@ class Bridge:
             self.answers[answer["id"]] = answer
         answer = self.answers.pop(number)
         if "error" in answer:
-            raise Failure(answer["error"].get("code"), answer["error"]["message"], answer["error"])
+            raise Failure(answer["error"].get("code"), answer["error"]["message"])
         return answer.get("ok")
 
     def call(self, what, **args):

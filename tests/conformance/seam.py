@@ -14,9 +14,9 @@ WAYS = ("executor", "agentd", "dsh")
 class Failure(Exception):
     """What was asked failed. `code` is what callers act on; None: the surface gives no code there, only words."""
 
-    def __init__(self, code, message, detail=None):
+    def __init__(self, code, message):
         super().__init__(f"{code}: {message}")
-        self.code, self.message, self.detail = code, message, detail or {}
+        self.code, self.message = code, message
 
 
 def not_through(*ways, why):

@@ -92,7 +92,7 @@ class Session(Harness):
         self.wait(lambda: number in self.replies)
         reply = self.replies[number]
         if "error" in reply:
-            raise Failure(reply["error"]["code"], reply["error"]["message"], reply["error"].get("detail"))
+            raise Failure(reply["error"]["code"], reply["error"]["message"])
         return reply["ok"]
 
     def call(self, op, args, **how):

@@ -7,7 +7,7 @@ import * as plugin from '../src/index.js';
 
 // The plugin, told from outside what to call: `node bridge.js SOCKET` listens there, and each connection is a harness of its
 // own. A line is a JSON object, {"id", "call", "args", "aborted"?} or {"id", "abort": true}; each call is answered by {"id", "ok"} or
-// {"id", "error": {"code"?, "name", "message"}}. Bytes travel in base64. tests/conformance is who speaks to it.
+// {"id", "error": {"code"?, "message"}}. Bytes travel in base64. tests/conformance is who speaks to it.
 
 type Args = { [name: string]: any };
 type Call = (args: Args, signal: AbortSignal) => unknown;
@@ -129,7 +129,6 @@ function serve(socket: net.Socket): void {
     open: async ({ entry }) => {
       harness = await openHarness(entry);
       Object.assign(calls, fileCalls(harness.ctx), processCalls(harness.ctx), terminalCalls(harness.ctx));
-      return { cwd: harness.ctx.e2b.cwd, runtimeRoot: harness.ctx.e2b.runtimeRoot };
     },
     dispose: async () => {
       await harness?.dispose();
@@ -144,8 +143,8 @@ function serve(socket: net.Socket): void {
       const ok = await calls[call]!(args, giveUp.signal);
       socket.write(`${JSON.stringify({ id, ok })}\n`);
     } catch (thrown) {
-      const { code, name, message } = thrown as { code?: string; name: string; message: string };
-      socket.write(`${JSON.stringify({ id, error: { code, name, message } })}\n`);
+      const { code, message } = thrown as { code?: string; message: string };
+      socket.write(`${JSON.stringify({ id, error: { code, message } })}\n`);
     }
   };
   createInterface({ input: socket }).on('line', (line) => {
