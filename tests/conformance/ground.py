@@ -1,5 +1,5 @@
-"""The sandbox's machine by another hand than the one that is judged: files by the host's own view of the sandbox's root, processes
-by /proc. What it makes belongs to the sandbox's user."""
+"""The sandbox's files by another hand than the one that is judged: by the host's own view of the sandbox's root, and who has them
+open by /proc. What it makes belongs to the sandbox's user."""
 
 import contextlib
 import os
@@ -81,15 +81,6 @@ class Ground:
                         held = os.stat(f"/proc/{entry.name}/fd/{descriptor}")
                         if (held.st_dev, held.st_ino) == (wanted.st_dev, wanted.st_ino):
                             found.append((int(entry.name), int(descriptor)))
-        return found
-
-    def processes(self, name, value):
-        """{pid: command line} of the living whose environment has `name`=`value`."""
-        found, wanted = {}, f"{name}={value}".encode()
-        for entry in os.scandir("/proc"):
-            with contextlib.suppress(OSError):
-                if entry.name.isdigit() and wanted in pathlib.Path(entry.path, "environ").read_bytes().split(b"\0"):
-                    found[int(entry.name)] = pathlib.Path(entry.path, "cmdline").read_bytes()
         return found
 
     def text(self, path):

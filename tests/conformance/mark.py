@@ -2,34 +2,30 @@
 
 import contextlib
 import os
-import secrets
 import signal
 
-NAME = "SANDFLEET_MARKED"
+import world
 
 
-class Mark:
+class Mark(world.Marker):
     """For one case: what is spawned with `env` is among the living() until it is dead. Where that is missing which would end them,
     `with` does so."""
 
     def __init__(self, seam):
-        self.seam, self.value = seam, secrets.token_hex(16)
-        self.env = {NAME: self.value}
+        super().__init__()
+        self.seam = seam
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for pid in self._found():
+        for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def _found(self):
-        return self.seam.ground.processes(NAME, self.value)
-
     def living(self):
         """Their command lines, words with blanks between."""
-        return [line.replace(b"\0", b" ").decode(errors="replace").strip() for line in self._found().values()]
+        return [line.replace(b"\0", b" ").decode(errors="replace").strip() for line in self.processes().values()]
 
     def until(self, *wanted):
         """So many of whose command line begins so live: (beginning, count), …."""

@@ -1,20 +1,18 @@
 """How a command is started."""
 
-import secrets
-
+from mark import Mark
 from seam import Outcome, fails, not_through
 
-MARK = "SANDFLEET_MARKED"
 NOT_STARTED = ("INVALID", None)  # Over the wire, and thrown by dsh's provider.
 
 
 def test_what_cannot_be_right_is_refused_before_anything_is_started(seam):  # P1
-    mark = {MARK: secrets.token_hex(16)}
+    mark = Mark(seam)
     asleep = ["sleep", "1000"]
     for argv, grace_ms in (([], 1_000), ([""], 1_000), (asleep, 0), (asleep, -1), (asleep, 2_147_483_648)):
         with fails(*NOT_STARTED):
-            seam.spawn(argv, grace_ms=grace_ms, env=mark)
-    assert not seam.ground.processes(MARK, mark[MARK])
+            seam.spawn(argv, grace_ms=grace_ms, env=mark.env)
+    mark.assert_none_left()
     assert seam.spawn(["true"], grace_ms=2_147_483_647).done() == Outcome(0, None)
 
 
@@ -27,12 +25,12 @@ def test_a_time_of_grace_that_is_no_number_is_refused(seam):  # P1
 
 @not_through("executor", "agentd", why="Who has given up before asking asks nothing over the wire.")
 def test_a_command_that_is_given_up_before_it_is_asked_for_is_not_started(seam):  # P1
-    mark = {MARK: secrets.token_hex(16)}
+    mark = Mark(seam)
     stdio = {"stdin": "ignore", "stdout": {"maxBytes": 10}, "stderr": {"maxBytes": 10}}
     with fails("ABORT_ERR", 20, None):
-        seam.begin_aborted("spawn", argv=["sleep", "1000"], cwd=seam.folder, stdio=stdio, graceMs=1_000, env=mark).result()
+        seam.begin_aborted("spawn", argv=["sleep", "1000"], cwd=seam.folder, stdio=stdio, graceMs=1_000, env=mark.env).result()
     assert seam.stat(seam.resolve(seam.folder))
-    assert not seam.ground.processes(MARK, mark[MARK])
+    mark.assert_none_left()
 
 
 def test_arguments_and_names_that_cannot_be_are_refused(seam):  # P1 4.3

@@ -5,11 +5,11 @@ import os
 import pathlib
 import secrets
 
+from mark import Mark
 from own import own_sandbox
 from seam import Failure, Outcome, fails, not_through
 
 CANARY = "SANDFLEET_HOST_CANARY"  # As in stage.py.
-MARK = "SANDFLEET_MARKED"
 STUBBORN = "trap '' TERM; setsid sleep 1000 & sleep 1000; :"  # What ignores SIGTERM, and one that left its group.
 OWN_EXECUTOR = "The case kills an executor of its own; the sandbox of these ways is shared by all cases."
 HOST_IS_ITS_SANDBOX = "The executor alone runs on the host itself; there is no second machine."
@@ -65,24 +65,20 @@ def test_nothing_of_the_hosts_environment_enters(seam):  # W3 E
     assert seam.run("sh", "-c", f"tr '\\0' '\\n' < /proc/1/environ; echo ${CANARY}")[1].count("never-inside") == 0
 
 
-@contextlib.contextmanager
-def running(seam, script=STUBBORN, living=3):
-    """A marked command whose processes live; yields a function that lists the living."""
-    mark = secrets.token_hex(16)
-    command = seam.spawn(["sh", "-c", script], env={MARK: mark}, grace_ms=300)
-
-    def living_now():
-        return seam.ground.processes(MARK, mark)
-    seam.wait_until(lambda: f"{living} processes: {living_now()}", lambda: len(living_now()) == living)
-    yield command, living_now
+def running(seam):
+    """A command whose processes live, and their mark."""
+    mark = Mark(seam)
+    command = seam.spawn(["sh", "-c", STUBBORN], env=mark.env, grace_ms=300)
+    mark.until(("sh", 1), ("sleep", 2))
+    return command, mark
 
 
 def test_a_new_session_finds_the_files_of_before_and_no_command(seam):  # W4
     before = seam.another()
     before.write(seam.at("file"), "of before")
-    with running(before) as (_, living):
-        before.close()
-        seam.wait_until(lambda: f"nobody lives: {living()}", lambda: not living())
+    _, mark = running(before)
+    before.close()
+    mark.until_none_left()
     seam.ground.remove(before.folder)
     with seam.another() as after:
         assert after.read_text(after.at("..", os.path.basename(seam.folder), "file")) == "of before"
@@ -106,11 +102,11 @@ def test_a_handle_of_a_session_that_has_ended_is_gone_and_not_empty(seam):  # W4
 
 def test_a_session_ends_after_what_it_runs(seam):  # W5 T6
     ending = seam.another()
-    with running(ending) as (_, living):
-        ending.close()
-        if seam.way != "dsh":  # Where the end of a session is a word and not a call.
-            seam.wait_until(lambda: f"nobody lives: {living()}", lambda: not living())
-        assert not living(), living()
+    _, mark = running(ending)
+    ending.close()
+    if seam.way != "dsh":  # Where the end of a session is a word and not a call.
+        mark.until_none_left()
+    mark.assert_none_left()
     seam.ground.remove(ending.folder)
 
 
@@ -173,14 +169,14 @@ def test_more_than_a_session_has_room_for_waits(seam):  # W7
 @not_through("executor", "agentd", why="What a loss proves is judged by the client; what the executor says of it is the case below.")
 def test_that_nothing_is_left_is_believed_on_proof_alone(seam):  # W7 W4
     with own_sandbox(seam.stage) as own:
-        mine, mark = seam.another(own.ground(), sandbox=own.title), secrets.token_hex(16)
-        lost = mine.spawn(["sleep", "1000"], env={MARK: mark})
-        seam.wait_until("it runs", lambda: seam.ground.processes(MARK, mark))
+        mine, mark = seam.another(own.ground(), sandbox=own.title), Mark(seam)
+        lost = mine.spawn(["sleep", "1000"], env=mark.env)
+        mark.until(("sleep", 1))
         own.crash_executor()
         with fails("LOST", "NOT_FOUND"):
             lost.done()
         assert lost.wait_for_exit() is True
-        assert not seam.ground.processes(MARK, mark)
+        mark.assert_none_left()
         spared = mine.spawn(["sleep", "1000"])
         seam.wait_until("another runs", lambda: spared.pid > 0)
         own.delete()
@@ -195,8 +191,8 @@ def test_that_nothing_is_left_is_believed_on_proof_alone(seam):  # W7 W4
 @not_through("agentd", "dsh", why=OWN_EXECUTOR)
 def test_what_an_executor_had_started_is_gone_when_it_serves_again_and_is_told_as_gone(seam):  # W4 W7
     with seam.own_executor() as (executor, mine):
-        with running(mine) as (command, living):
-            executor.crash()
-            seam.wait_until(lambda: f"nobody lives: {living()}", lambda: not living())
+        command, mark = running(mine)
+        executor.crash()
+        mark.until_none_left()
         with mine.with_executor(executor) as again, fails("NOT_FOUND", "LOST"):
             again.session.call("process.wait", {"handle": command.handle, "until": "empty", "timeoutMs": 0})
