@@ -22,16 +22,17 @@ class Bridge:
         self.lines, self.answers, self.last = self.socket.makefile("rb"), {}, 0
         self.call("open", entry=entry)
 
-    def ask(self, what, *, aborted=False, **args):
+    def begin(self, what, *, aborted=False, **args):
         """`aborted`: its signal is, before it is called."""
         self.last += 1
-        self._send({"id": self.last, "call": what, "args": args, "aborted": aborted})
-        return self.last
+        number = self.last
+        self._send({"id": number, "call": what, "args": args, "aborted": aborted})
+        return Pending(lambda: self._answer_to(number), lambda: self._send({"id": number, "abort": True}))
 
-    def abort(self, number):
-        self._send({"id": number, "abort": True})
+    def call(self, what, **args):
+        return self.begin(what, **args).result()
 
-    def answer_to(self, number):
+    def _answer_to(self, number):
         while number not in self.answers:
             line = self.lines.readline()
             assert line, "the bridge hung up"
@@ -41,9 +42,6 @@ class Bridge:
         if "error" in answer:
             raise Failure(answer["error"].get("code"), answer["error"]["message"])
         return answer.get("ok")
-
-    def call(self, what, **args):
-        return self.answer_to(self.ask(what, **args))
 
     def peer(self):
         """The process that all harnesses are in."""
@@ -93,8 +91,7 @@ class DshSeam(Seam):
         return self.begin(what, aborted=True, **args)
 
     def begin(self, what, **args):
-        number = self.bridge.ask(what, **{name: value for name, value in args.items() if value is not None})
-        return Pending(lambda: self.bridge.answer_to(number), lambda: self.bridge.abort(number))
+        return self.bridge.begin(what, **{name: value for name, value in args.items() if value is not None})
 
     # Files.
 
@@ -174,8 +171,7 @@ class DshTerminal(Terminal):
         self.bridge, self.number, self.pid = bridge, number, pid
 
     def _ask(self, what, **args):
-        number = self.bridge.ask(what, terminal=self.number, **args)
-        return Pending(lambda: self.bridge.answer_to(number), lambda: self.bridge.abort(number))
+        return self.bridge.begin(what, terminal=self.number, **args)
 
     def shown(self):
         return base64.b64decode(self._ask("shown").result()["bytes"])
@@ -205,8 +201,7 @@ class DshCommand(Command):
         self.bridge, self.number = bridge, number
 
     def _ask(self, what, **args):
-        number = self.bridge.ask(what, process=self.number, **args)
-        return Pending(lambda: self.bridge.answer_to(number), lambda: self.bridge.abort(number))
+        return self.bridge.begin(what, process=self.number, **args)
 
     @property
     def pid(self):

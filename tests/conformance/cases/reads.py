@@ -186,10 +186,10 @@ def test_a_read_that_is_given_up_is_aborted_and_ends_in_the_sandbox(seam):  # R6
 def test_a_stream_that_is_given_up_says_that_it_is_aborted(seam):  # R6 R4
     path = seam.ground.write(seam.path("file"), EURO.encode() * 2_000_000)
     target = seam.at("file")
-    asked = seam.bridge.ask("streamText", target={"targetKey": target.key, "displayPath": target.display})
-    stream = seam.bridge.answer_to(asked)
+    asked = seam.begin("streamText", target={"targetKey": target.key, "displayPath": target.display})
+    stream = asked.result()
     assert seam.bridge.call("nextText", stream=stream).startswith(EURO)
-    seam.bridge.abort(asked)
+    asked.abort()
     with fails("FS_ABORTED"):
         while seam.bridge.call("nextText", stream=stream) is not None:
             pass
