@@ -9,7 +9,8 @@ import struct
 
 import world
 from counted import Counted
-from seam import (Collect, Command, Edited, Entry, Failure, Foreground, Info, Outcome, Pending, Read, Seam, Target, Terminal, Written)
+from seam import (Collect, Command, Edited, Entry, Failure, Foreground, Info, Outcome, Pending, Read, Seam, Target, Terminal, Written,
+                  raw_intent)
 
 PATIENCE_S = 60
 
@@ -99,10 +100,10 @@ class DshSeam(Seam):
         return self.begin("resolve", path=path, cwd=cwd).then(_target)
 
     def begin_stat(self, target):
-        return self.begin("stat", target=_raw(target)).then(_info)
+        return self.begin("stat", target=_raw(target)).then(Info.of)
 
     def begin_lstat(self, path, cwd=None):
-        return self.begin("lstat", path=path, cwd=cwd).then(_info)
+        return self.begin("lstat", path=path, cwd=cwd).then(Info.of)
 
     def begin_read_text(self, target):
         return self.begin("readText", target=_raw(target))
@@ -123,7 +124,7 @@ class DshSeam(Seam):
             Entry(raw["name"], raw["type"], _target(raw["target"]), raw.get("version"), raw.get("size")) for raw in raws])
 
     def begin_write(self, target, content, intent=None, policy=None):
-        return self.begin("writeText", target=_raw(target), content=content, intent=_intent(intent), policy=_policy(policy)).then(
+        return self.begin("writeText", target=_raw(target), content=content, intent=raw_intent(intent), policy=_policy(policy)).then(
             lambda raw: Written(raw["operation"], raw["version"], raw["before"], raw["after"]))
 
     def begin_edit(self, target, old, new, replace_all=False, version=None, policy=None):
@@ -210,9 +211,6 @@ class DshCommand(Command):
     def begin_done(self):
         return self._ask("done").then(lambda raw: Outcome(raw["exitCode"], raw["signal"]))
 
-    def done(self):
-        return self.begin_done().result()
-
     def output(self, name="stdout"):
         return base64.b64decode(self._ask("output", name=name).result())
 
@@ -239,14 +237,6 @@ def _raw(target):
 
 def _target(raw):
     return Target(raw["targetKey"], raw["displayPath"])
-
-
-def _info(raw):
-    return raw and Info(raw["version"], raw["type"], raw.get("size"))
-
-
-def _intent(intent):
-    return intent and {"kind": intent[0]} | ({"version": intent[1]} if len(intent) > 1 else {})
 
 
 def _policy(policy):

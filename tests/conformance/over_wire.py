@@ -6,7 +6,8 @@ import secrets
 
 from alone import alone_executor
 from ground import Ground
-from seam import (Collect, Command, Edited, Entry, Failure, Foreground, Info, Outcome, Pending, Read, Seam, Target, Terminal, Written)
+from seam import (Collect, Command, Edited, Entry, Failure, Foreground, Info, Outcome, Pending, Read, Seam, Target, Terminal, Written,
+                  raw_intent)
 from session import FIRST_BYTES, DirectSession, Outgoing, Session, from_wire, to_wire
 
 NEW_FILE_MODE = 0o600  # As dsh asks for it.
@@ -74,10 +75,10 @@ class WireSeam(Seam):
             lambda ok: Target(from_wire(ok["target"]), from_wire(ok["displayPath"])))
 
     def begin_stat(self, target):
-        return self.begin("fs.stat", _at(target)).then(lambda ok: _info(ok.get("info")))
+        return self.begin("fs.stat", _at(target)).then(lambda ok: Info.of(ok.get("info")))
 
     def begin_lstat(self, path, cwd=None):
-        return self.begin("fs.lstat", self._place(path, cwd)).then(lambda ok: _info(ok.get("info")))
+        return self.begin("fs.lstat", self._place(path, cwd)).then(lambda ok: Info.of(ok.get("info")))
 
     def begin_read_text(self, target):
         return self.begin_with_body("fs.readText", _at(target)).then(lambda told: as_text(told[1]))
@@ -117,7 +118,7 @@ class WireSeam(Seam):
     def begin_write(self, target, content, intent=None, policy=None):
         upload = content.encode()
         args = _at(target) | {"size": len(upload), "mode": NEW_FILE_MODE, "diffBytesMax": DIFF_BYTES_MAX}
-        args |= {"intent": _intent(intent)} if intent else {}
+        args |= {"intent": raw_intent(intent)} if intent else {}
 
         def written(told):
             ok, body = told
@@ -130,7 +131,7 @@ class WireSeam(Seam):
         whole = content.encode()
         sending = Outgoing(whole[:2 * FIRST_BYTES])
         assert len(whole) > 2 * FIRST_BYTES, "it would be whole"
-        args = _at(target) | {"size": len(whole), "mode": NEW_FILE_MODE} | ({"intent": _intent(intent)} if intent else {})
+        args = _at(target) | {"size": len(whole), "mode": NEW_FILE_MODE} | ({"intent": raw_intent(intent)} if intent else {})
         number = self.session.ask("fs.write", args, mutating=True, upload=sending, **_narrowing(policy))
         self.session.wait(lambda: sending.sent == len(sending.content) or number in self.session.replies)
 
@@ -271,9 +272,6 @@ class WireCommand(Command):
             return Pending(self._raise_failed, lambda: None)
         return self._begin_wait("settled").then(lambda state: Outcome(state.get("exitCode"), state.get("signal")))
 
-    def done(self):
-        return self.begin_done().result()
-
     def _raise_failed(self):
         raise self.failed
 
@@ -318,21 +316,12 @@ def _at(target):
     return {"target": to_wire(target.key)}
 
 
-def _info(raw):
-    return raw and Info(raw["version"], raw["type"], raw.get("size"))
-
-
 def _entry(folder, raw):
     name = from_wire(raw["name"])
     display = f"{folder.display.rstrip('/')}/{name}"
     key = from_wire(raw["target"]) if raw.get("target") is not None else display
     kind = raw["type"] if raw["type"] in ("file", "directory") else "other"
     return Entry(name, kind, Target(key, display), raw.get("version"), raw.get("size"))
-
-
-def _intent(intent):
-    kind, *version = intent
-    return {"kind": kind} | ({"version": version[0]} if version else {})
 
 
 def _narrowing(policy):

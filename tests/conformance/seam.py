@@ -79,6 +79,11 @@ class Info:
     type: str  # file, directory, other; symlink of lstat.
     size: int | None
 
+    @staticmethod
+    def of(raw):
+        """From how it travels; None: there is none."""
+        return raw and Info(raw["version"], raw["type"], raw.get("size"))
+
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
@@ -132,6 +137,11 @@ class Read:
     spill_path: str | None
 
 
+def raw_intent(intent):
+    """What a write insists on, as it travels."""
+    return intent and {"kind": intent[0]} | ({"version": intent[1]} if len(intent) > 1 else {})
+
+
 class Command:
     """What was spawned."""
 
@@ -139,7 +149,7 @@ class Command:
 
     def done(self):
         """Its Outcome, once it is known and its outputs are whole. Raises Failure when it could not be started."""
-        raise NotImplementedError
+        return self.begin_done().result()
 
     def begin_done(self):
         raise NotImplementedError
