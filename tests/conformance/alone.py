@@ -16,7 +16,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "integration")]
 import world  # noqa: E402
-from session import signed  # noqa: E402
+from ways import sealed  # noqa: E402
 
 UID, EPOCH, RUN = "uid-alone", 1, 1
 TOKEN_S = 24 * 3600
@@ -71,7 +71,7 @@ class AloneExecutor:
         now = int(time.time() * 1000)
         claims = {"kind": kind, "uid": UID, "epoch": EPOCH, "run": RUN, "ceiling": "DangerFullAccess", "subject": "conformance",
                   "issued": now, "expires": now + TOKEN_S * 1000}
-        return signed(claims, key or self.attach_key)
+        return sealed(key or self.attach_key, claims)
 
     def told(self):
         """What a driver must know of it."""

@@ -3,9 +3,6 @@ uploads, cancelling, stopping, and failures that can be looked at."""
 
 import base64
 import contextlib
-import hashlib
-import hmac
-import json
 
 from direct import Direct
 from harness import ACK, CREDIT, DATA, END, REPLY, REQUEST, WINDOW, Closed, Harness, Stream
@@ -166,11 +163,3 @@ class DirectSession(Direct, Session):
         super().__init__()
         self.address = address
         self.prove_by(token)
-
-
-def signed(claims, key):
-    """A token that says `claims`, with a lasting of a day."""
-    def text(data):
-        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-    whole = f"sf1.{text(json.dumps(claims).encode())}"
-    return f"{whole}.{text(hmac.new(key, whole.encode(), hashlib.sha256).digest())}"

@@ -1,12 +1,12 @@
 """A session on an executor's own port, by a token that proves itself unseen."""
 
-import base64
 import hashlib
 import hmac
 import secrets
 import urllib.parse
 
 from harness import CHALLENGE, PROVE, Closed, Harness
+from ways import url_bytes
 from websocket import WebSocket
 
 
@@ -17,7 +17,7 @@ class Direct:
 
     def prove_by(self, token):
         self.claims, signature = token.rsplit(".", 1)
-        self.key = base64.urlsafe_b64decode(signature + "=")
+        self.key = url_bytes(signature)
 
     def _open_link(self):
         return WebSocket(self.address, f"{self.prefix}/v1/session", "sandfleet.1", self.headers)

@@ -21,10 +21,16 @@ def claims_of(token):
     return json.loads(url_bytes(token.split(".")[1]))
 
 
-def signed(fleet_key, kind, claims):
-    key = hmac.digest(fleet_key, f"{kind}:{claims['uid']}:{claims['epoch']}".encode(), hashlib.sha256)
-    text = "sf1." + url_text(json.dumps({**claims, "kind": kind}, separators=(",", ":")).encode())
+def sealed(key, claims):
+    """A token that says them, by one executor's key of their kind."""
+    text = "sf1." + url_text(json.dumps(claims, separators=(",", ":")).encode())
     return f"{text}.{url_text(hmac.digest(key, text.encode(), hashlib.sha256))}"
+
+
+def signed(fleet_key, kind, claims):
+    """The same by the fleet's key."""
+    key = hmac.digest(fleet_key, f"{kind}:{claims['uid']}:{claims['epoch']}".encode(), hashlib.sha256)
+    return sealed(key, {**claims, "kind": kind})
 
 
 def executor_says(endpoint, token):
