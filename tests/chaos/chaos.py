@@ -86,12 +86,6 @@ def pids():
     return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
 
 
-def command_of(pid):
-    with contextlib.suppress(OSError):
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
-
-
 def is_alive(pid):
     with contextlib.suppress(OSError):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -108,7 +102,7 @@ def descriptors_of(pid):
 
 
 @contextlib.contextmanager
-def chain(*names, agentd_arguments=(), through_wires=True):
+def chain(*names, through_wires=True):
     """Afterwards nothing of it is left."""
     world.end_on_signals()
     world.need_root()
@@ -124,7 +118,7 @@ def chain(*names, agentd_arguments=(), through_wires=True):
             for name in names:
                 controller.declare(name, world.sandbox_manifest(name))
             boxes = controller.wait_ready(*names, deadline_s=PATIENCE_S)
-            with Agentd(folder, controller, *agentd_arguments) as agentd:
+            with Agentd(folder, controller) as agentd:
                 wires.agentd_socket = str(agentd.socket)
                 yield Chain(provider, controller, agentd, wires, boxes, seed)
             delete_all(provider, controller, list(names))

@@ -140,7 +140,7 @@ async def a_handle_is_lost(of, name, kill):
 
 async def the_executor_is_killed(of):
     """Its child that serves, and both of it; what it was asked acts once at most, and files go on."""
-    chance, over = chance_of(of.seed, "executor"), []
+    over = asyncio.Event()
     counting = [Counting(of, f"counts-{number}") for number in range(4)]
 
     async def kill_child():
@@ -159,13 +159,12 @@ async def the_executor_is_killed(of):
             for kill in (kill_child, kill_both):
                 await Work(of, f"executor-{times}").some_frames(len(counting))
                 await a_handle_is_lost(of, f"lost-{times}-{kill.__name__}", kill)
-                everybody = await until("all see the new one", lambda: {each.box.welcome.instance for each in counting})
-                await until("all see the same", lambda: len({each.box.welcome.instance for each in counting}) == 1 and everybody)
-        over.append(chance)
+                await until("all see the same", lambda: len({each.box.welcome.instance for each in counting}) == 1)
+        over.set()
 
     async with asyncio.timeout(2 * PATIENCE_S), asyncio.TaskGroup() as group:
         for each in counting:
-            group.create_task(each.run(lambda: over))
+            group.create_task(each.run(over.is_set))
         group.create_task(killing())
     print(f"{[each.value for each in counting]} edits, outcomes unknown: {[each.unknown for each in counting]}")
 

@@ -14,7 +14,6 @@ BEFORE, WITHIN, AFTER = "before", "within", "after"
 PLACES = (BEFORE, WITHIN, AFTER)
 PIECE_BYTES = 1 << 16
 HEAD_BYTES_MAX = 1 << 16
-HELLO = 1
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -207,9 +206,9 @@ class Wires:
     """`harness(name)` is the path of a socket of one session; `open_port` gives what stands in the place of the router's port.
     With `session_port`, sessions go there instead."""
 
-    def __init__(self, folder, agentd_socket=None, router_port=None):
-        self.folder, self.agentd_socket, self.router_port = folder, agentd_socket, router_port
-        self.session_port = None
+    def __init__(self, folder):
+        self.folder = folder
+        self.agentd_socket = self.router_port = self.session_port = None
         self.plan = Plan()
         self._loop = asyncio.new_event_loop()
         self._servers, self._tasks = {}, set()
@@ -270,14 +269,12 @@ class Wires:
                 each.close()
 
     def cut_all(self, hop, by_reset=True):
-        """How many links there were."""
         async def cut():
             links = [link for (where, _), links in self.plan.links.items() if where == hop for link in links
                      if not link.is_cut and link.sides and not link.sides[UP].is_closing()]
             for link in links:
                 link.cut(by_reset)
-            return len(links)
-        return self._do(cut())
+        self._do(cut())
 
     def close(self):
         async def close():
