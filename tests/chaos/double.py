@@ -11,11 +11,10 @@ import json
 import secrets
 import struct
 
-from harness import CLOSE, CREDIT, END, HELLO, REPLY, REQUEST, RESUME, WELCOME
+from harness import CHALLENGE, CLOSE, CREDIT, END, HELLO, PROVE, REPLY, REQUEST, RESUME, WELCOME, frame
 from ways import claims_of, signed, url_bytes
 from wires import unmasked
 
-CHALLENGE, PROVE = 2, 3
 WEBSOCKET_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, 1.3.
 LIMITS = {"requests": 256, "streams": 512, "replies": 256, "replyBytes": 33554432, "firstBytes": 65536, "streamBytes": 1048576}
 
@@ -130,7 +129,6 @@ class Wire:
         return header
 
     def send(self, kind, stream, header, flags=0):
-        text = json.dumps(header).encode()
-        frame = struct.pack(">IBBII", 10 + len(text), kind, flags, stream, len(text)) + text
-        size = bytes([len(frame)]) if len(frame) < 126 else b"\x7e" + struct.pack(">H", len(frame))
-        self._writer.write(b"\x82" + size + frame)
+        body = frame(kind, stream, header, flags=flags)
+        size = bytes([len(body)]) if len(body) < 126 else b"\x7e" + struct.pack(">H", len(body))
+        self._writer.write(b"\x82" + size + body)

@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 
-REQUEST = 8
+from harness import REQUEST
 
 
 class Counted:

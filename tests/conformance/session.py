@@ -5,10 +5,9 @@ import base64
 import contextlib
 
 from direct import Direct
-from harness import ACK, CREDIT, DATA, END, REPLY, REQUEST, WINDOW, Closed, Harness, Stream
+from harness import ACK, CANCEL, CREDIT, DATA, END, REPLY, REQUEST, STOP, WINDOW, Closed, Harness, Stream
 from seam import Failure
 
-STOP, CANCEL = 12, 13
 FIRST_BYTES = 64 << 10  # Of an upload, with its request.
 PIECE_BYTES = 128 << 10
 

@@ -7,20 +7,13 @@ import json
 import secrets
 import socket
 import ssl
-import struct
 import subprocess
 import sys
 import threading
 
 from agentd import carried, world
-from harness import PING, REQUEST, Agentd, Closed, Harness
+from harness import PING, REQUEST, Agentd, Closed, Harness, frame
 from world import sum_of
-
-
-def frame(kind, stream=0, header=None):
-    text = json.dumps(header or {}).encode()
-    body = struct.pack(">BBII", kind, 0, stream, len(text)) + text
-    return struct.pack(">I", len(body)) + body
 
 
 def push(link, piece):
@@ -57,7 +50,7 @@ def test_floods_and_a_lack_of_descriptors_harm_nobody_else():
             steady.call("fs.stat", {"path": "/"})
         for number in range(3):
             flooder = others.enter_context(Harness(agentd.socket))
-            flood = [frame(PING) * 5000, frame(REQUEST, 1, {"op": "fs.readBytes", "args": {"path": "/etc/passwd"}, "down": 0}),
+            flood = [frame(PING, 0, {}) * 5000, frame(REQUEST, 1, {"op": "fs.readBytes", "args": {"path": "/etc/passwd"}, "down": 0}),
                      b"".join(frame(REQUEST, 1000 + each, {"op": "fs.stat", "args": {"path": "/"}}) for each in range(5000))][number]
             push(flooder.link, flood)
             steady.call("fs.stat", {"path": "/"})

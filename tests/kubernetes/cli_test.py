@@ -17,6 +17,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from control_plane import GROUP, ControlPlane, definition, world  # noqa: E402
+from harness import CLOSE, frame  # noqa: E402
 from kubeconfigs import INSTALL, wrong_kubeconfigs  # noqa: E402
 from wire import Wire  # noqa: E402
 
@@ -175,8 +176,7 @@ def hello_of(test, *words):
                 (length,) = struct.unpack(">I", stream.read(4))
                 body = stream.read(length)
                 told.append(json.loads(body[10:]))
-                text = b'{"reason":"version","message":"not today"}'
-                link.sendall(struct.pack(">IBBII", 10 + len(text), 18, 0, 0, len(text)) + text)
+                link.sendall(frame(CLOSE, 0, {"reason": "version", "message": "not today"}))
         agentd = threading.Thread(target=send_away)
         agentd.start()
         ended = test.run_cli(*words, SANDFLEET_SOCKET=str(path))

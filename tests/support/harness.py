@@ -14,11 +14,16 @@ import urllib.parse
 
 from world import Program, series_in, wait_until
 
-HELLO, CHALLENGE, PROVE, WELCOME, RENEW, RENEWED, RESUME, REQUEST, REPLY, DATA, CREDIT, ACK, PING, PONG, CLOSE = (
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 16, 17, 18)
+(HELLO, CHALLENGE, PROVE, WELCOME, RENEW, RENEWED, RESUME, REQUEST, REPLY, DATA, CREDIT, STOP, CANCEL, ACK, NOTICE, PING, PONG,
+ CLOSE) = range(1, 19)
 END = 1
 WINDOW = 256 * 1024
 PATIENCE_S = 60
+
+
+def frame(kind, stream, header, payload=b"", flags=0):
+    text = json.dumps(header).encode()
+    return struct.pack(">IBBII", 10 + len(text) + len(payload), kind, flags, stream, len(text)) + text + payload
 
 
 class Agentd:
@@ -189,10 +194,8 @@ class Harness:
         self.close()
 
     def send(self, kind, stream, header, payload=b"", flags=0):
-        text = json.dumps(header).encode()
-        body = struct.pack(">BBII", kind, flags, stream, len(text)) + text + payload
         try:
-            self.link.sendall(struct.pack(">I", len(body)) + body)
+            self.link.sendall(frame(kind, stream, header, payload, flags))
         except OSError as why:
             raise Closed(None, str(why)) from why
 
