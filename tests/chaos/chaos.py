@@ -36,6 +36,14 @@ def is_wanted(name):
     return os.environ.get("SANDFLEET_CHAOS_ONLY", "") in name
 
 
+def tell(of, *stories, within_s=None):
+    """Those that are wanted, one after the other."""
+    for story in stories:
+        if is_wanted(story.__name__):
+            asyncio.run(asyncio.wait_for(story(of), within_s))
+            print(story.__name__, flush=True)
+
+
 async def until(what, check, within_s=PATIENCE_S):
     """The first truthy value of check()."""
     try:

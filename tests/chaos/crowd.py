@@ -84,10 +84,7 @@ async def slow_readers(of):
 def test_two_hundred_sessions_are_exact_and_slow_ones_stall_nobody():
     with chain(*BOXES) as of:
         residue = Residue(of)
-        for story in (all_at_once, slow_readers):
-            if chaos.is_wanted(story.__name__):
-                asyncio.run(story(of))
-                print(story.__name__, flush=True)
+        chaos.tell(of, all_at_once, slow_readers)
         residue.wait_for_none()
 
 

@@ -251,10 +251,7 @@ STORIES = (names_that_are_no_text, a_disk_that_is_full, no_room_for_what_the_exe
 def test_odd_names_full_disks_and_pids_of_others_harm_nobody():
     with chain(through_wires=False) as of:
         residue = Residue(of)
-        for story in STORIES:
-            if chaos.is_wanted(story.__name__):
-                asyncio.run(asyncio.wait_for(story(of), PATIENCE_S))
-                print(story.__name__, flush=True)
+        chaos.tell(of, *STORIES, within_s=PATIENCE_S)
         residue.wait_for_none()
 
 

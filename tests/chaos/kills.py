@@ -175,10 +175,7 @@ STORIES = (the_sandbox_is_paused, agentd_is_killed, the_controller_is_killed, th
 def test_what_is_killed_or_paused_costs_a_session_what_it_must():
     with chain() as of:
         residue = Residue(of)
-        for story in STORIES:
-            if chaos.is_wanted(story.__name__):
-                asyncio.run(story(of))
-                print(story.__name__, flush=True)
+        chaos.tell(of, *STORIES)
         residue.wait_for_none()
 
 

@@ -134,10 +134,7 @@ STORIES = (one_that_is_the_same_goes_on, another_executor_is_sent_nothing_again,
 
 def test_executors_that_were_set_back_or_cloned_are_noticed():
     with chain() as of:
-        for story in STORIES:
-            if chaos.is_wanted(story.__name__):
-                asyncio.run(story(of))
-                print(story.__name__, flush=True)
+        chaos.tell(of, *STORIES)
 
 
 if __name__ == "__main__":
