@@ -100,15 +100,6 @@ def is_alive(pid):
     return False
 
 
-def descriptors_of(pid):
-    """What each of them is, as the kernel names it."""
-    found = []
-    for entry in os.scandir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(OSError):
-            found.append(os.readlink(entry.path))
-    return sorted(found)
-
-
 @contextlib.contextmanager
 def chain(*names, through_wires=True):
     """Afterwards nothing of it is left."""
@@ -137,12 +128,12 @@ class Residue:
 
     def __init__(self, of, *boxes):
         self._chain = of
-        self._executors = {box: descriptors_of(of.serving(box)) for box in boxes or of.boxes}
+        self._executors = {box: world.descriptors_of(of.serving(box)) for box in boxes or of.boxes}
         self._agentd = self._of_agentd()
 
     def _of_agentd(self):
         """Its sockets: all that a link takes."""
-        return sum(each.startswith("socket:") for each in descriptors_of(self._chain.agentd.program.pid))
+        return sum(each.startswith("socket:") for each in world.descriptors_of(self._chain.agentd.program.pid))
 
     def left(self):
         """What is more than before, in words; empty: nothing."""
@@ -154,7 +145,7 @@ class Residue:
         elif links := chain.agentd.metrics()["sandfleet_agentd_links"]:
             found.append(f"{links:g} links of agentd")
         for box, before in self._executors.items():
-            now = descriptors_of(chain.serving(box))
+            now = world.descriptors_of(chain.serving(box))
             if len(now) > len(before):
                 found.append(f"descriptors of the executor of {box}: {now}, before {before}")
         return "; ".join(found)

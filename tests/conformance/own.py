@@ -24,9 +24,8 @@ class OwnSandbox:
 
     def crash_executor(self):
         """Kills the process that serves; its parent starts the next one."""
-        pids = [int(pid) for group in world.cgroups_named(self.box) for folder, _, _ in os.walk(group)
-                for pid in (pathlib.Path(folder) / "cgroup.procs").read_text().split()]
-        executors = {pid: world.parent_of(pid) for pid in pids if b"--runtime-dir" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()}
+        executors = {pid: world.parent_of(pid) for pid in pids_of(self.box)
+                     if b"--runtime-dir" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()}
         serving, = (pid for pid, parent in executors.items() if parent in executors)
         os.kill(serving, signal.SIGKILL)
 
@@ -34,14 +33,18 @@ class OwnSandbox:
         (self.controller.manifests / f"{self.name}.yaml").unlink(missing_ok=True)
 
 
-def root_of(box):
-    """Where the files of a sandbox are for us."""
+def pids_of(box):
+    """Of all that runs in a sandbox."""
     for group in world.cgroups_named(box):
         for folder, _, _ in os.walk(group):
-            pids = (pathlib.Path(folder) / "cgroup.procs").read_text().split()
-            if pids:
-                return f"/proc/{pids[0]}/root"
-    raise AssertionError(f"no process of {box} is there")
+            yield from map(int, (pathlib.Path(folder) / "cgroup.procs").read_text().split())
+
+
+def root_of(box):
+    """Where the files of a sandbox are for us."""
+    pid = next(pids_of(box), None)
+    assert pid, f"no process of {box} is there"
+    return f"/proc/{pid}/root"
 
 
 @contextlib.contextmanager

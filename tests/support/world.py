@@ -454,6 +454,15 @@ def parent_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def descriptors_of(pid):
+    """What each of them is, as the kernel names it."""
+    found = []
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(entry.path))
+    return sorted(found)
+
+
 def processes_of(folder):
     """{pid: command line} of processes that speak of `folder` or live in a root beneath it."""
     found = {}

@@ -1,11 +1,11 @@
 """What commands leave to the executor that ran them. Each case fails against one that leaves out what it should do about it."""
 
-import contextlib
 import os
 
 from alone import alone_executor
 from mark import Mark
 from seam import Collect, Outcome, fails, fails_without, not_through
+from world import descriptors_of
 
 OWN_EXECUTOR = "What is counted is that of one executor, which runs commands of others here."
 TIMES = 20
@@ -40,21 +40,13 @@ def test_no_process_is_left_of_a_session_that_has_ended(seam):  # T6 W5
         mark.until_none_left()
 
 
-def descriptors(pid):
-    found = []
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            found.append(os.readlink(f"/proc/{pid}/fd/{name}"))
-    return found
-
-
 def comes_to_no_more(mine, executor, round_of, counts):
     """After many rounds there are about as many of the executor's descriptors that count as after none."""
-    before = sum(map(counts, descriptors(executor.pid)))
+    before = sum(map(counts, descriptors_of(executor.pid)))
     for _ in range(TIMES):
         round_of()
-    mine.wait_until(lambda: f"nothing of {TIMES} rounds is open: {descriptors(executor.pid)}",
-                    lambda: sum(map(counts, descriptors(executor.pid))) < before + TIMES // 2)
+    mine.wait_until(lambda: f"nothing of {TIMES} rounds is open: {descriptors_of(executor.pid)}",
+                    lambda: sum(map(counts, descriptors_of(executor.pid))) < before + TIMES // 2)
 
 
 @fails_without("closingPipes")
