@@ -21,7 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 using testing::Site;
 using ::testing::UnorderedElementsAre;
 using wire::FailureCode;
@@ -56,11 +55,13 @@ struct Found {
 
   std::vector<std::string> paths() const {
     std::vector<std::string> all;
+    all.reserve(lines.size());
     for (const auto& line : lines) all.push_back(line.path.value_or("no path"));
     return all;
   }
   std::vector<std::string> texts() const {
     std::vector<std::string> all;
+    all.reserve(lines.size());
     for (const auto& line : lines) all.push_back(line.text.value_or("no text"));
     return all;
   }
@@ -288,6 +289,7 @@ TEST(SearchService, EndsWhereItsLimitsAre) { tell(keep_to_limits); }
 // Searches that nobody reads from are held back, and still at work.
 std::vector<std::uint32_t> begin_many(Site& site, std::size_t count) {
   std::vector<std::uint32_t> ids;
+  ids.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
     ids.push_back(site.client.begin(
         wire::GrepArgs{.place = at("many"), .pattern = "line", .found_max = wire::kFoundMax},
