@@ -26,15 +26,14 @@ def in_mounts_of(of, *argv):
     return done.stdout
 
 
-def user_of(of):
-    """Whom commands in the sandbox run as."""
-    with open(f"/proc/{of.serving('box')}/status", encoding="utf-8") as status:
+def user_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
         return int(next(line for line in status if line.startswith("Uid:")).split()[1])
 
 
 @contextlib.contextmanager
 def mounted(of, place, options):
-    user = user_of(of)
+    user = user_of(of.serving("box"))
     in_mounts_of(of, "mount", "-t", "tmpfs", "-o", f"uid={user},gid={user},{options}", "chaos", place)
     try:
         yield
@@ -141,7 +140,7 @@ async def no_room_for_what_the_executor_keeps(of):
         assert await box.files.exists(await spill())
         tool = await box._asking.call("tool.find", name="rg")
         place = f"{os.path.dirname(place)}/tools"
-        user = str(user_of(of))
+        user = str(user_of(of.serving("box")))
         in_mounts_of(of, "install", "-d", "-m", "700", "-o", user, "-g", user, place)
 
         async def put():
@@ -188,15 +187,16 @@ echo $!
 def stranger(of, pid):
     """A process of the sandbox's user, whom nobody of ours has started, and whose pid there is this one."""
     serving = of.serving("box")
-    user = str(user_of(of))
+    user = user_of(serving)
     for _ in range(200):  # Another may have come between.
-        shell = ["nsenter", "-t", str(serving), "-p", "unshare", "-m", "sh", "-c", TAKE_PID, "sh", str(pid), user]
+        shell = ["nsenter", "-t", str(serving), "-p", "unshare", "-m", "sh", "-c", TAKE_PID, "sh", str(pid), str(user)]
         with subprocess.Popen(shell, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
             got = int(process.stdout.readline())
             process.stdout.close()
             found = chaos.world.wait_until("the stranger", lambda got=got: as_seen_outside(got, serving))
             try:
                 if got == pid:
+                    chaos.world.wait_until(f"{found} is of user {user}", lambda found=found: user_of(found) == user)
                     yield found
                     return
             finally:
