@@ -22,9 +22,8 @@
 namespace {
 
 constexpr std::pair<std::string_view, executor::Mechanism> kMechanisms[] = {
-    {"clearing", executor::Mechanism::kClearing},
-    {"sweep", executor::Mechanism::kSweep},
-    {"noLinks", executor::Mechanism::kNoLinks},
+    {"nameless", executor::Mechanism::kNameless}, {"clearing", executor::Mechanism::kClearing},
+    {"sweep", executor::Mechanism::kSweep},       {"noLinks", executor::Mechanism::kNoLinks},
     {"fence", executor::Mechanism::kFence},
 };
 

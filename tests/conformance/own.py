@@ -22,6 +22,10 @@ class OwnSandbox:
     def ground(self):
         return Ground(root_of(self.box), HOME)
 
+    def has_open(self, folder):
+        """Whether one of its processes has something in there open, as what has no name yet."""
+        return any(f"{folder}/" in each for pid in pids_of(self.box) for each in world.descriptors_of(pid))
+
     def crash_executor(self):
         """Kills the process that serves; its parent starts the next one."""
         executors = {pid: world.parent_of(pid) for pid in pids_of(self.box)

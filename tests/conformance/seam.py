@@ -27,11 +27,11 @@ def not_through(*ways, why):
     return mark
 
 
-def fails_without(mechanism):
-    """Above a case that looks for what may leak: it must fail against an executor that has `mechanism` left out
+def fails_without(*mechanisms):
+    """Above a case that looks for what may leak: it must fail against an executor that has these left out
     (executor/testing/without_main.cc), by the way `executor`."""
     def mark(case):
-        case.fails_without = mechanism
+        case.fails_without = ",".join(mechanisms)
         return case
     return mark
 

@@ -34,7 +34,7 @@ def test_a_write_that_is_given_up_before_it_is_asked_changes_nothing(seam):  # 2
     assert (seam.ground.names(seam.folder), seam.ground.text(seam.path("file"))) == (["file"], "old")
 
 
-@fails_without("clearing")
+@fails_without("clearing", "nameless")
 @not_through("dsh", why=NO_HALF_UPLOADS)
 def test_a_write_that_is_given_up_half_way_changes_nothing_and_leaves_nothing(seam):  # 2.3 A5
     seam.ground.write(seam.path("file"), b"old")
@@ -244,7 +244,7 @@ def test_who_reads_sees_the_whole_of_the_old_or_of_the_new(seam):  # A5 E
     assert seen
 
 
-@fails_without("sweep")
+@fails_without("sweep", "nameless")
 @not_through("agentd", "dsh", why=OWN_EXECUTOR)
 def test_a_crash_leaves_no_part_of_a_file(seam):  # A5
     with seam.own_executor() as (executor, mine):
@@ -266,7 +266,7 @@ def test_a_crash_inside_a_sandbox_leaves_no_part_of_a_file(seam):  # A5
         ground.write(mine.path("file"), b"old")
         pending = [mine.begin_write(mine.at(name), MUCH) for name in ("file", "folder/new")]
         if seam.way != "dsh":  # Where the rest of an upload is sent by who waits for it.
-            mine.wait_until("something is gathered", lambda: len(ground.all_names(mine.folder)) > 1)
+            mine.wait_until("something is gathered", lambda: own.has_open(mine.folder))
         own.crash_executor()
         with contextlib.suppress(Closed):  # Over the wire the session went with the executor.
             for each in pending:
