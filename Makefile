@@ -3,7 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
-export CTEST_PARALLEL_LEVEL ?= 2
+# In halves of processors (cmake/Module.cmake): tests that mostly wait run beside each other.
+export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 \* $$(nproc))
 
 .PHONY: demo test test-release soak check build scale bench bench-agentd bench-cluster format clean coverage tidy help
 
