@@ -45,7 +45,7 @@ def test_a_sandbox_in_the_books_lives_without_processes():
         assert provider.ask("POST", f"/v2/sandboxes/{box}/connect", {"timeout": 60})[0] == 201
         assert inside(provider, box, 49983) == 204
         assert provider.ask("POST", f"/sandboxes/{other}/timeout", {"timeout": 1})[0] == 204
-        wait_until("the lease to end", lambda: state_of(provider, other) == 404, 10)
+        wait_until("the lease to end", lambda: state_of(provider, other) == 404)
         assert provider.ask("DELETE", f"/sandboxes/{box}")[0] == 204
         assert (state_of(provider, box), inside(provider, box, 49983)) == (404, 502)
 
@@ -57,7 +57,7 @@ def test_the_books_outlive_a_server_that_is_killed():
         before = provider.sandboxes()
         left = children_of(provider.program.pid)
         provider.program.kill()
-        wait_until("its executor to end", lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in left), 10)
+        wait_until("its executor to end", lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in left))
         provider.start()
         assert provider.sandboxes() == before
         assert (inside(provider, running, 49983), inside(provider, paused, 49983)) == (204, 502)
@@ -67,7 +67,7 @@ def test_sandboxes_in_the_books_die_with_their_executor():
     with provider_with("--bookkeeping") as provider:
         create(provider)
         os.kill(next(iter(children_of(provider.program.pid))), signal.SIGKILL)
-        wait_until("its sandboxes to be gone", lambda: not provider.sandboxes(), 10)
+        wait_until("its sandboxes to be gone", lambda: not provider.sandboxes())
         status, told = provider.ask("POST", "/v2/sandboxes", {"templateID": "base"})
         assert status == 500 and "has ended" in told["message"], (status, told)
 

@@ -47,7 +47,7 @@ def test_sandboxes_outlive_a_server_that_is_killed():
         assert run_inside(provider, running, f"kill -0 {pid}")[0] == 0
         assert provider.ask("POST", f"/v2/sandboxes/{paused}/connect")[0] == 201
         assert run_inside(provider, paused, "echo back")[1] == "back\n"
-        wait_until("the lease to go on over the crash", lambda: state_of(provider, ending) == 404, 10)
+        wait_until("the lease to go on over the crash", lambda: state_of(provider, ending) == 404)
 
 
 def test_a_server_killed_while_it_works_leaks_nothing():
@@ -149,8 +149,8 @@ def test_time_that_is_over_kills_or_pauses_at_once():
         killed, paused = create(provider), create(provider, autoPause=True)
         for box in (killed, paused):
             assert provider.ask("POST", f"/sandboxes/{box}/timeout", {"timeout": 1})[0] == 204
-        wait_until("the kill", lambda: state_of(provider, killed) == 404, 10)
-        wait_until("the pause", lambda: provider.ask("GET", f"/sandboxes/{paused}")[1].get("pauseMode"), 10)
+        wait_until("the kill", lambda: state_of(provider, killed) == 404)
+        wait_until("the pause", lambda: provider.ask("GET", f"/sandboxes/{paused}")[1].get("pauseMode"))
         detail = provider.ask("GET", f"/sandboxes/{paused}")[1]
         assert detail["lifecycle"] == {"autoResume": False, "onTimeout": "pause"}, detail
 
@@ -208,7 +208,7 @@ def test_the_log_of_a_sandbox_is_bounded():
         log = provider.state / "boxes" / create(provider) / "envd.log"
         with open(log, "ab") as file:
             file.write(b"x" * (2 << 20))
-        wait_until("the log to be cut", lambda: log.stat().st_size < 1 << 20, 10)
+        wait_until("the log to be cut", lambda: log.stat().st_size < 1 << 20)
 
 
 def test_both_sides_tell_one_envd_version():

@@ -49,7 +49,7 @@ def chain():
 
 def run_suite(folder, generation, suite, where_it_works=None):
     test = folder / generation / "build/test" / f"{suite}.test.js"
-    command = [world.where("node"), "--test", "--test-timeout=60000", "--test-reporter=spec", test]
+    command = [world.where("node"), "--test", "--test-timeout=180000", "--test-reporter=spec", test]
     environment = {**os.environ, "SANDFLEET_VECTORS": str(world.REPO / "docs/protocol-vectors.json")}
     with chain() if where_it_works else contextlib.nullcontext({}) as more:
         return subprocess.run(command, env={**environment, **more}).returncode

@@ -46,6 +46,18 @@ class Typed:
             out, err = process.communicate(data, timeout=120)
         return process.returncode, out, err.decode()
 
+    @staticmethod
+    def end_of(process):
+        """The same of one that was begun and is about to end: what of its outputs was not read yet. Who does not end is killed, so that
+        what it said is told all the same."""
+        late = threading.Timer(60, process.kill)
+        late.start()
+        try:
+            out, err = process.stdout.read(), process.stderr.read().decode()
+            return process.wait(), out, err
+        finally:
+            late.cancel()
+
     def listed(self):
         code, out, err = self.run("ps", "-o", "json")
         assert code == 0, err
@@ -88,7 +100,7 @@ def test_exec_ends_as_its_command_does():
             assert bool(told[2]) == (code in (2, 3, 124, 125, 126, 127)), told
         _, out, _ = person.run("exec", "-e", "A=a b", "-e", "GREETING=", "-C", "/tmp", "--", "sh", "-c", 'echo "$A|$GREETING|$PWD"')
         assert out == b"a b||/tmp\n", out
-        assert all(each["state"]["empty"] for each in person.listed()), "something was left"
+        assert all(each["state"]["empty"] for each in person.listed()), f"something was left: {person.listed()}"
 
 
 def test_exec_passes_on_every_byte_in_both_directions():
@@ -102,7 +114,7 @@ def test_exec_passes_on_every_byte_in_both_directions():
         with person.begin("exec", "--", "yes") as endless:
             assert endless.stdout.read(2) == b"y\n"
             endless.stdout.close()
-            assert endless.wait(60) == 128 + signal.SIGPIPE, endless.stderr.read()
+            assert endless.wait(60) == 128 + signal.SIGPIPE, (endless.returncode, endless.stderr.read())
         # Nobody has said that it may have the rest of the loop's input.
         loop = 'for i in 1 2; do "$0" exec -- cat; done; cat'
         told = subprocess.run(["sh", "-c", loop, world.programs_folder() / "sandfleet"], env=person.env, input=b"rest",
@@ -120,7 +132,7 @@ def test_what_is_closed_here_is_nobody_elses():
             code, out, err = told
             assert done.returncode == code and err in done.stderr.decode(), (closing, done)
             assert done.stdout == out or ">" in closing, (closing, done)
-        assert all(each["state"]["empty"] for each in person.listed()), "something was left"
+        assert all(each["state"]["empty"] for each in person.listed()), f"something was left: {person.listed()}"
 
 
 # As a build is: programs that come and go, and much to say on both outputs.
@@ -164,7 +176,7 @@ def test_a_build_goes_on_while_agentd_is_killed():
                     person.agentd.start()
             for reader in readers:
                 reader.join(120)
-            assert build.wait(60) == 7, gathered[build.stderr][-1000:]
+            assert build.wait(60) == 7, (build.returncode, gathered[build.stderr][-1000:])
         assert kills == 3, kills
         assert gathered[build.stdout] == here.stdout, "its output is another"
         assert gathered[build.stderr] == here.stderr, "its warnings are others"
@@ -180,8 +192,8 @@ def test_what_is_typed_arrives_while_agentd_is_killed():
                     person.agentd.program.kill()
                     person.agentd.start()
             digest.stdin.close()
-            assert digest.wait(60) == 0, digest.stderr.read()
-            assert digest.stdout.read().split()[0].decode() == hashlib.sha256(content).hexdigest()
+            code, out, err = person.end_of(digest)
+            assert code == 0 and out.split()[0].decode() == hashlib.sha256(content).hexdigest(), (code, out, err)
 
 
 def test_signals_are_the_commands():
@@ -190,14 +202,17 @@ def test_signals_are_the_commands():
         with person.begin("exec", "--", "sh", "-c", trap) as caught:
             assert caught.stdout.readline() == b"ready\n"
             caught.send_signal(signal.SIGINT)
-            assert caught.wait(60) == 9 and caught.stdout.read() == b"caught\n"
-        deaf = 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done'
+            told = person.end_of(caught)
+            assert told == (9, b"caught\n", ""), told
+        deaf = 'trap "echo heard" INT; trap "" TERM; echo ready; while :; do sleep 0.1; done'
         with person.begin("exec", "--grace", "1", "--", "sh", "-c", deaf) as killed:
             assert killed.stdout.readline() == b"ready\n"
             killed.send_signal(signal.SIGINT)
-            wait_until("the first to have gone on", lambda: all(not each["state"]["empty"] for each in person.listed()[-1:]))
+            # Two that come together are one.
+            assert killed.stdout.readline() == b"heard\n"
             killed.send_signal(signal.SIGINT)
-            assert killed.wait(60) == 128 + signal.SIGKILL, killed.stderr.read()
+            told = person.end_of(killed)
+            assert told[0] == 128 + signal.SIGKILL, told
         wait_until("nothing left", lambda: all(each["state"]["empty"] for each in person.listed()))
 
 
@@ -211,8 +226,9 @@ def test_kill_ends_all_of_what_others_have_begun():
             assert code == 0 and mine["handle"] in out.decode() and "Running" in out.decode(), (out, err)
             code, out, err = person.run("kill", "--grace", "1", mine["handle"])
             assert code == 0 and b"ended: Killed(SIGTERM)" in out, (out, err)
-            assert begun.wait(60) == 128 + signal.SIGTERM, begun.stderr.read()
-        assert all(each["state"]["empty"] for each in person.listed())
+            told = person.end_of(begun)
+            assert told[0] == 128 + signal.SIGTERM, told
+        assert all(each["state"]["empty"] for each in person.listed()), person.listed()
 
 
 def test_what_is_detached_stays_until_it_is_ended():

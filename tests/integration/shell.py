@@ -115,7 +115,7 @@ def test_a_shell_is_a_terminal_as_at_home():
             assert missing.wait() == 127 and missing.is_as_before(), missing.text()
         code, _, err = person.run("shell")
         assert code == 125 and "exec -i" in err, (code, err)
-        assert all(each["state"]["empty"] for each in person.listed()), "something was left"
+        assert all(each["state"]["empty"] for each in person.listed()), f"something was left: {person.listed()}"
 
 
 def leave_without_a_link(person):
@@ -211,15 +211,19 @@ SLOW = "echo one; while ! test -e /tmp/go; do sleep 0.05; done; echo two; echo t
 def follow_together(person):
     """As many as like, while one is attached."""
     slow = detach(person, "sh", "-c", SLOW)
-    with person.begin("logs", "-f", slow) as first, person.begin("logs", slow, "--follow", "--tail", "0") as second:
-        assert first.stdout.readline() == b"one\n"
+    with person.begin("logs", "-f", slow) as first, person.begin("logs", slow, "--follow", "--tail", "1") as second:
+        for each in (first, second):  # By then what comes is theirs, too.
+            assert each.stdout.readline() == b"one\n"
         with person.begin("attach", slow) as left:
             assert left.stdout.readline() == b"one\n"
             left.send_signal(signal.SIGINT)
-            assert left.wait(60) == 130 and f"/sandfleet attach default/box {slow}" in left.stderr.read().decode()
-        assert person.run("exec", "--", "touch", "/tmp/go")[0] == 0
-        assert first.wait(60) == 0 and first.stdout.read() == b"two\n" and first.stderr.read() == b"three\n"
-        assert second.wait(60) == 0 and second.stdout.read() in (b"two\n", b"one\ntwo\n")
+            code, _, err = person.end_of(left)
+            assert code == 130 and f"/sandfleet attach default/box {slow}" in err, (code, err)
+        told = person.run("exec", "--", "touch", "/tmp/go")
+        assert told[0] == 0, told
+        for each in (first, second):
+            told = person.end_of(each)
+            assert told == (0, b"two\n", "three\n"), told
 
 
 def test_what_was_detached_is_read_and_attended_to():
@@ -233,9 +237,11 @@ def test_what_was_detached_is_read_and_attended_to():
             code, _, err = person.run("attach", its)
             assert code == 125 and "belongs to a session" in err, (code, err)
             person.run("kill", its)
-            assert running.wait(60) == 143
-        assert person.run("attach", "0123456789abcdef")[0] == 125
-        assert person.run("logs", "0123456789abcdef")[0] == 3
+            told = person.end_of(running)
+            assert told[0] == 143, told
+        for words, code in (("attach", 125), ("logs", 3)):
+            told = person.run(words, "0123456789abcdef")
+            assert told[0] == code, told
 
 
 if __name__ == "__main__":

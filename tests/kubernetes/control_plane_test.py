@@ -128,7 +128,7 @@ def test_it_ends_with_whoever_started_it():
             assert owner.stdout.readline() == b"ready\n"
             assert len(world.processes_of(folder)) == 3, world.processes_of(folder)
             owner.send_signal(signal.SIGKILL)
-        wait_until(lambda: f"all to end: {world.processes_of(folder)}", lambda: not world.processes_of(folder), 10)
+        wait_until(lambda: f"all to end: {world.processes_of(folder)}", lambda: not world.processes_of(folder))
 
 
 if __name__ == "__main__":

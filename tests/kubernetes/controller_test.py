@@ -116,7 +116,7 @@ def test_who_is_asked_to_stop_finishes_and_hands_over_at_once():  # I-ONE, I-RES
             here.wait_for("a create under way", lambda: here.look("box")["metadata"].get("finalizers"))
             here.wait_for("it was sent", lambda: first.said('action=Create') > 0)
             assert first.program.stop(60) == 0
-            here.wait_for("the second one acts", second.acts, 15)
+            here.wait_for("the second one acts", second.acts, 30)
             bound = here.status("box").get("sandboxID")
             assert bound, "the create was not finished: " + here.story()
             assert here.wait_ready("box")["box"] == bound

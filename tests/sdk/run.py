@@ -25,7 +25,7 @@ def main(suite):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("E2B_")}
     with world.temporary_folder("sdk") as folder:
         with world.Provider(folder) as provider:
-            code = subprocess.run(argv, env={**clean, **provider.sdk_env(), **extra}, timeout=55).returncode
+            code = subprocess.run(argv, env={**clean, **provider.sdk_env(), **extra}, timeout=180).returncode
             left = provider.sandboxes()
             if code != 0:
                 print(provider.program.output())

@@ -8,7 +8,7 @@ import os
 import world
 from sandfleet import RemoteError
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 PROMPT = "$ "
 SHELL = ["bash", "--noprofile", "--norc", "-i"]
 ENVIRONMENT = {"PS1": PROMPT, "LC_ALL": "C.UTF-8", "HISTFILE": None}

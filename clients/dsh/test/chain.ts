@@ -128,7 +128,7 @@ export async function run({ subprocess }: Pick<Harness, 'subprocess'>, argv: str
 }
 
 /** Until it is so; a test that waits for what does not come fails by its deadline. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 20_000): Promise<void> {
+export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`it did not come to be that ${what}`);

@@ -9,7 +9,7 @@ const { Sandbox, CommandExitError, NotFoundError, AuthenticationError, Filesyste
 const key = 'k' + process.pid
 const awkward = { owner: 'a b&c=d', [key]: 'ü/%', plain: 'yes' }
 
-async function until(what, check, deadlineMs = 20_000) {
+async function until(what, check, deadlineMs = 60_000) {
   const end = Date.now() + deadlineMs
   for (;;) {
     if (await check()) return

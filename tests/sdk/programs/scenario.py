@@ -23,7 +23,7 @@ KEY = f"k{os.getpid()}"
 AWKWARD = {"owner": "a b&c=d", KEY: "ü/%", "plain": "yes"}
 
 
-def until(what, check, deadline_s=20):
+def until(what, check, deadline_s=60):
     end = time.monotonic() + deadline_s
     while not check():
         assert time.monotonic() < end, f"not within {deadline_s} s: {what}"

@@ -110,7 +110,7 @@ async def test_nothing_is_left_of_a_command_that_timed_out(chain, marker):
         assert marker.processes() == {}
         result = timed_out.value.result
         assert (result.outcome, result.exit_code, result.signal) == (Outcome.TIMED_OUT, None, "SIGKILL")
-        assert result.empty and 1 <= result.duration < 5
+        assert result.empty and 1 <= result.duration < 30
         assert (await box.run(["true"])).ok and not box.quarantined
 
 

@@ -15,7 +15,7 @@ import world  # noqa: E402
 from coroutines import run_coroutine  # noqa: E402
 from whole import agentd_before_a_box  # noqa: E402
 
-TEST_S = 60
+TEST_S = 120
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,7 +35,7 @@ def marker():
     return world.Marker()
 
 
-async def until(what, check, within_s=20):
+async def until(what, check, within_s=60):
     """The first truthy value of check()."""
     async with asyncio.timeout(within_s):
         while not (value := check()):
