@@ -54,9 +54,6 @@ class Carrier final : public Roster::Member {
   aio::Task<> welcome(ExecutorLink& link);
   Situation situation(bool asked) const;
   aio::Task<bool> follow(Step step);  // Whether to ask for a way then.
-  aio::Task<bool> rest(Rest rest);
-  aio::Task<> until_it_runs();
-  aio::Task<> until_moved();
   void note(const Ending& ending, const Step& step) const;
 
   aio::Task<> keep_access();

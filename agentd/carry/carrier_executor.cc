@@ -2,6 +2,7 @@
 
 #include "agentd/carry/carrier.h"
 #include "agentd/carry/carrier_words.h"
+#include "agentd/carry/standstill.h"
 #include "libs/base/log.h"
 
 // The way in, the link to the executor, and what to do when that ends.
@@ -184,53 +185,23 @@ void Carrier::note(const Ending& ending, const Step& step) const {
 }
 
 aio::Task<bool> Carrier::follow(Step step) {
+  const Standstill standstill{parts_.directory, access_.sandbox(), parts_.clock};
   if (const auto* dial = std::get_if<Dial>(&step)) {
     co_await aio::sleep_for(dial->after);
     co_return false;
   }
   if (const auto* ask = std::get_if<Ask>(&step)) {
-    co_await aio::race(until_it_runs(), aio::sleep_for(ask->after));
+    co_await aio::race(until_it_runs(standstill), aio::sleep_for(ask->after));
     co_return true;
   }
-  if (const auto* pause = std::get_if<Rest>(&step)) co_return co_await rest(*pause);
+  if (const auto* pause = std::get_if<Rest>(&step)) {
+    const bool ask = co_await rest(standstill, *pause, moved_, demanded_);
+    alone_since_ = now();
+    co_return ask;
+  }
   leave(std::get<Leave>(std::move(step)).close);
   co_await aio::sleep_for(kFarAhead);  // work() ends this.
   co_return false;
-}
-
-aio::Task<bool> Carrier::rest(Rest rest) {
-  Standing seen = access_.standing();
-  const auto dial_at = rest.dial_after ? std::optional(now() + *rest.dial_after) : std::nullopt;
-  bool ask = true;
-  while (!demanded_) {
-    const Standing stands = access_.standing();
-    const bool runs_again = stands == Standing::kRunning && seen != Standing::kRunning;
-    if (runs_again || stands == Standing::kEnded) break;
-    seen = stands;
-    const bool may_dial = dial_at && seen != Standing::kPaused;
-    if (may_dial && now() >= *dial_at) {
-      ask = false;
-      break;
-    }
-    const auto patience = may_dial ? *dial_at - now() : kFarAhead;
-    co_await aio::race(until_moved(), aio::sleep_for(patience));
-  }
-  alone_since_ = now();
-  co_return ask;
-}
-
-// Of one that is paused, or comes to be: whoever waits need not wait longer.
-aio::Task<> Carrier::until_it_runs() {
-  for (Standing before = access_.standing();;) {
-    co_await parts_.directory.moved().wait();
-    const Standing stands = access_.standing();
-    if (before == Standing::kPaused && stands == Standing::kRunning) co_return;
-    before = stands;
-  }
-}
-
-aio::Task<> Carrier::until_moved() {
-  co_await aio::race(parts_.directory.moved().wait(), moved_.wait());
 }
 
 }  // namespace agentd
