@@ -5,6 +5,7 @@
 
 #include "agentd/carry/carrier_words.h"
 #include "agentd/carry/token_end.h"
+#include "libs/base/crypto.h"
 
 namespace agentd {
 namespace {
@@ -24,7 +25,14 @@ Answer only_into(const std::optional<std::string>& uid, const wire::SandboxName&
 
 }  // namespace
 
-Access::Access(const CarrierParts& parts) : parts_(parts), ask_at_(parts.clock.now() + kFarAhead) {}
+Access::Access(const CarrierParts& parts, std::optional<std::string> door)
+    : parts_(parts), door_(std::move(door)), ask_at_(parts.clock.now() + kFarAhead) {}
+
+bool Access::accepts(std::optional<std::string>& token) const {
+  if (!door_) return true;
+  const auto shown = std::exchange(token, std::nullopt);
+  return shown && base::equal_secrets(*shown, *door_);
+}
 
 void Access::begin(wire::SandboxName sandbox, std::optional<std::string> token) {
   sandbox_ = std::move(sandbox);
@@ -67,9 +75,14 @@ void Access::hold(Way way) {
   way_ = std::move(way);
 }
 
-void Access::take(std::optional<std::string> token) {
-  token_ = std::move(token);
+std::optional<wire::Close> Access::take(wire::Renew renewal) {
+  if (!renewal.token)
+    return close_of(wire::CloseReason::kDenied, "agentd takes a token that is shown");
+  if (!accepts(renewal.token))
+    return close_of(wire::CloseReason::kDenied, "it is not the token that this agentd asks for");
+  token_ = std::move(renewal.token);
   brought_ = true;
+  return std::nullopt;
 }
 
 base::Milliseconds Access::due_in() const {

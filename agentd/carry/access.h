@@ -18,8 +18,11 @@ struct Given {
 // ask again whether it still may.
 class Access {
  public:
-  // `parts` outlives it.
-  explicit Access(const CarrierParts& parts);
+  // `parts` outlives it. `door`: the token that its door asks for, if it asks for one.
+  Access(const CarrierParts& parts, std::optional<std::string> door);
+
+  // Whether that is what it shows; then it is taken out, since it is nobody else's affair.
+  bool accepts(std::optional<std::string>& token) const;
 
   // Once it has said hello.
   void begin(wire::SandboxName sandbox, std::optional<std::string> token);
@@ -39,8 +42,8 @@ class Access {
   // While there is a link: when to ask again, and the answer to a harness that brought its next
   // credential. On a new link it has its answer by the welcome.
   void begin_link() { answer_due_ = false; }
-  void take(std::optional<std::string> token);
-  base::Milliseconds due_in() const;  // 0: now.
+  std::optional<wire::Close> take(wire::Renew renewal);  // Something: why it is refused.
+  base::Milliseconds due_in() const;                     // 0: now.
   aio::Task<std::variant<NoWay, Given>> ask_again();
   // True once for each that it brought.
   bool take_answer_due() { return std::exchange(answer_due_, false); }
@@ -50,6 +53,7 @@ class Access {
   base::Moment now() const { return parts_.clock.now(); }
 
   const CarrierParts& parts_;
+  const std::optional<std::string> door_;  // Secret.
   wire::SandboxName sandbox_;
   std::optional<std::string> uid_, token_;
   std::optional<Way> way_;

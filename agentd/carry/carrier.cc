@@ -15,7 +15,7 @@ Carrier::Carrier(const CarrierParts& parts, std::shared_ptr<aio::Stream> harness
       caller_(std::move(caller)),
       harness_(parts.executor, std::move(harness)),
       harness_pulse_(parts.clock.now()),
-      access_(parts),
+      access_(parts, caller_.token),
       alone_since_(parts.clock.now()),
       moved_(parts.executor) {
   parts_.roster.join(*this);
@@ -63,7 +63,7 @@ aio::Task<> Carrier::talk() { co_await aio::race(watch(), work()); }
 // Whoever is to leave has nothing more to do with the executor, whatever is under way there: the
 // session may be another's by now.
 aio::Task<> Carrier::work() {
-  co_await aio::race(until_leaving(), keep_up());
+  co_await aio::race(until([this] { return leaving_.has_value(); }), keep_up());
   if (executor_) executor_->reset();
   executor_.reset();
   co_await aio::sleep_for(kFarAhead);  // The harness reads why, and hangs up.
@@ -71,8 +71,8 @@ aio::Task<> Carrier::work() {
 
 aio::Task<> Carrier::keep_up() { co_await aio::race(pursue(), keep_access()); }
 
-aio::Task<> Carrier::until_leaving() {
-  while (!leaving_) co_await moved_.wait();
+aio::Task<> Carrier::until(std::function<bool()> holds) {
+  while (!holds()) co_await moved_.wait();
 }
 
 aio::Task<> Carrier::keep_access() {

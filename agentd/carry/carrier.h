@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,16 +36,13 @@ class Carrier final : public Roster::Member {
   aio::Task<> talk();
   aio::Task<> work();
   aio::Task<> keep_up();
-  aio::Task<> until_leaving();
+  aio::Task<> until(std::function<bool()> holds);
   aio::Task<bool> greet();
   std::optional<wire::Close> judge(wire::Message message);
   aio::Task<> listen();
   aio::Task<bool> hand_on(Carried frame);
   aio::Task<> refuse(std::string why);
   aio::Task<> part(wire::Close last);
-  aio::Task<> until_executor(bool there);
-  void take(wire::Renew renewal);
-  bool accepts(std::optional<std::string>& token) const;
 
   aio::Task<> pursue();
   aio::Task<Ending> attempt(bool ask);

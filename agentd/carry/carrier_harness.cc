@@ -2,7 +2,6 @@
 
 #include "agentd/carry/carrier.h"
 #include "agentd/carry/carrier_words.h"
-#include "libs/base/crypto.h"
 #include "libs/base/log.h"
 #include "libs/wire/frames/operations.h"
 
@@ -59,7 +58,7 @@ std::optional<wire::Close> Carrier::judge(wire::Message message) {
                     "version " + std::to_string(wire::kProtocolVersion) + " is spoken here");
   if (hello->claims)
     return close_of(CloseReason::kDenied, "agentd takes a token that is shown, or none");
-  if (!accepts(hello->token))
+  if (!access_.accepts(hello->token))
     return close_of(CloseReason::kDenied, "it did not show the token that this agentd asks for");
   const auto& sandbox = hello->sandbox ? hello->sandbox : parts_.usual;
   if (!sandbox)
@@ -115,7 +114,8 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
       co_return false;
     }
     if (auto* renewal = std::get_if<wire::Renew>(&*message)) {
-      take(std::move(*renewal));
+      if (auto refused = access_.take(std::move(*renewal))) leave(*std::move(refused));
+      moved_.notify_all();
       co_return true;
     }
     const auto* resume = std::get_if<wire::Resume>(&*message);
@@ -140,13 +140,6 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
   co_return true;
 }
 
-// One that is agentd's own affair goes no further.
-bool Carrier::accepts(std::optional<std::string>& token) const {
-  if (!caller_.token) return true;
-  const auto shown = std::exchange(token, std::nullopt);
-  return shown && base::equal_secrets(*shown, *caller_.token);
-}
-
 // It broke the rules, and with them its session.
 aio::Task<> Carrier::refuse(std::string why) {
   if (executor_) co_await part(close_of(CloseReason::kProtocol, why));
@@ -161,25 +154,13 @@ aio::Task<> Carrier::part(wire::Close last) {
   parts_.roster.part(*this);
   parts_.counts.links(parts_.roster.links());
   if (ends && welcomed_)
-    co_await aio::race(until_executor(true), aio::sleep_for(parts_.times.end_later));
+    co_await aio::race(until([this] { return executor_ != nullptr; }),
+                       aio::sleep_for(parts_.times.end_later));
   if (!executor_ || leaving_) co_return;
   parted_ = true;
   executor_->outbox.finish(std::move(last));
   const auto patience = ends ? parts_.times.last_word : parts_.times.hang_up;
-  co_await aio::race(until_executor(false), aio::sleep_for(patience));
-}
-
-aio::Task<> Carrier::until_executor(bool there) {
-  while ((executor_ != nullptr) != there) co_await moved_.wait();
-}
-
-void Carrier::take(wire::Renew renewal) {
-  if (!renewal.token)
-    return leave(close_of(CloseReason::kDenied, "agentd takes a token that is shown"));
-  if (!accepts(renewal.token))
-    return leave(close_of(CloseReason::kDenied, "it is not the token that this agentd asks for"));
-  access_.take(std::move(renewal.token));
-  moved_.notify_all();
+  co_await aio::race(until([this] { return !executor_; }), aio::sleep_for(patience));
 }
 
 }  // namespace agentd
