@@ -5,7 +5,7 @@ import FileSystem, {
 } from '@deepseek-ai/dsh-fs';
 import type { SandboxExecutionPolicy, SandboxMode } from '@deepseek-ai/dsh-sandbox';
 import { whole } from '../link/calls.js';
-import { narrowingOf, type Narrowing } from '../owner/mode.js';
+import { narrowingOf, type Narrowing } from '../owner/narrowing.js';
 import { inSandbox, type World } from '../owner/world.js';
 import { nameFromWire, nameToShow, nameToWire } from '../wire/name.js';
 import { toFsError } from './errors.js';

@@ -1,6 +1,6 @@
 import type { Context } from '@deepseek-ai/cordis';
 import { SandboxProvider, type ConfinedArgv, type SandboxPolicy } from '@deepseek-ai/dsh-sandbox';
-import type { Policy } from './mode.js';
+import type { Policy } from './narrowing.js';
 
 // A confined command is known by the beginning of its argv. It names no program: the executor holds
 // the process to the mode in the kernel, or refuses to start it, so there is no wrapper that could

@@ -7,7 +7,7 @@ import { nameFromWire, nameToWire } from '../wire/name.js';
 import type { FailureCode } from '../wire/message.js';
 import { RemoteFailure } from '../session/failure.js';
 import type { Calls } from '../link/calls.js';
-import type { Narrowing } from '../owner/mode.js';
+import type { Narrowing } from '../owner/narrowing.js';
 import { Mirror } from './mirror.js';
 import { fillMirror, readablePipe, writablePipe } from './pipes.js';
 import { environment, newHandle, outputMode, wholeMs } from './spec.js';

@@ -4,7 +4,7 @@ import SubprocessRuntime, {
   type SubprocessHandle, type SubprocessSpawnSpec, type SubprocessTerminalHandle, type SubprocessTerminalSpawnSpec,
 } from '@deepseek-ai/dsh-subprocess';
 import { unconfined } from '../owner/confinement.js';
-import { narrowingOf } from '../owner/mode.js';
+import { narrowingOf } from '../owner/narrowing.js';
 import { inSandbox, type World } from '../owner/world.js';
 import { nameFromWire } from '../wire/name.js';
 import { SandboxProcess, type Prepared } from './process.js';
