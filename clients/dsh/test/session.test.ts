@@ -4,7 +4,9 @@ import type { JsonObject } from '../src/wire/fields.js';
 import { type Frame } from '../src/wire/frame.js';
 import { limits, toFrame, toMessage, type Message, type MessageOf, type Sending } from '../src/wire/message.js';
 import type { Call } from '../src/session/requests.js';
-import { Session, lastingStreamsMost, openWithinMs, type SessionEvent } from '../src/session/session.js';
+import type { SessionEvent } from '../src/session/event.js';
+import { Session, openWithinMs } from '../src/session/session.js';
+import { lastingStreamsMost } from '../src/session/under_way.js';
 import { deadAfterMs, pingAfterMs } from '../src/session/pulse.js';
 import { chunkBytes } from '../src/session/streams.js';
 
@@ -51,7 +53,7 @@ class Scene {
     return said;
   }
   ask(op: string, more: Partial<Call> = {}): number {
-    return this.session.ask({ op, args: {}, ...more });
+    return this.session.underWay.ask({ op, args: {}, ...more });
   }
   reply(id: number, ok: JsonObject = {}, more: Partial<Sending> = {}): void {
     this.say({ type: 'reply', stream: id, header: { ok }, ...more });
@@ -98,8 +100,8 @@ test('after a cut all that is unanswered is asked again in order, with the same 
   const scene = new Scene();
   scene.link();
   const write = scene.ask('fs.write', { mutating: true, up: true });
-  scene.session.append(write, bytes(10));
-  scene.session.end(write);
+  scene.session.underWay.append(write, bytes(10));
+  scene.session.underWay.end(write);
   const stat = scene.ask('fs.stat');
   const before = scene.only('request');
   assert.deepEqual(before.map(({ payload, end }) => [payload.length, end]), [[10, true], [0, false]]);
@@ -128,8 +130,8 @@ test('an upload goes on where the server says, within the credit that it gives',
   scene.link();
   const write = scene.ask('fs.write', { mutating: true, up: true });
   const total = limits.firstBytes + 3 * chunkBytes;
-  scene.session.append(write, bytes(total));
-  scene.session.end(write);
+  scene.session.underWay.append(write, bytes(total));
+  scene.session.underWay.end(write);
   assert.equal(scene.only('request')[0]!.payload.length, limits.firstBytes);
   assert.deepEqual(scene.sent(), [], 'no credit, no data');
   scene.session.cut();
@@ -161,14 +163,14 @@ test('in a session that is new, what was sent and acts ends as unknown, and what
 test('streams of an answered request end as lost with their session, after what was had of them', () => {
   const scene = new Scene();
   scene.link();
-  const out = scene.session.newStream();
+  const out = scene.session.underWay.newStream();
   const spawn = scene.ask('process.spawn', { mutating: true, toClient: [out] });
   scene.sent();
   scene.reply(spawn);
   scene.say({ type: 'data', stream: out, header: { offset: 0 }, payload: bytes(5) });
   scene.session.cut();
   scene.link(false, [], 'b'.repeat(32));
-  const piece = scene.session.take(out)!;
+  const piece = scene.session.underWay.take(out)!;
   assert.equal(piece.bytes.length, 5);
   assert.equal(piece.end, true);
   assert.equal(piece.error!.code, 'LOST');
@@ -183,7 +185,7 @@ test('a receiver skips what it has, and hangs up on a gap, on too much, and behi
   for (const [name, offset, count, end] of cases) {
     const scene = new Scene();
     scene.link();
-    const out = scene.session.newStream();
+    const out = scene.session.underWay.newStream();
     scene.ask('x', { toClient: [out] });
     scene.sent();
     scene.say({ type: 'data', stream: out, header: { offset: 0 }, payload: bytes(10) });
@@ -202,16 +204,16 @@ test('a receiver skips what it has, and hangs up on a gap, on too much, and behi
 test('credit is sent when half of what was granted is used and read, and END counts by a credit that says so', () => {
   const scene = new Scene();
   scene.link();
-  const out = scene.session.newStream();
+  const out = scene.session.underWay.newStream();
   scene.ask('x', { toClient: [out] });
   assert.equal(scene.only('request')[0]!.streams[0]!.limit, limits.streamBytes);
   const push = (offset: number, end = false): void => scene.say({ type: 'data', stream: out, header: { offset }, payload: bytes(limits.streamBytes / 4), end });
   push(0);
   push(limits.streamBytes / 4);
   assert.deepEqual(scene.only('credit'), [], 'nothing of it was read');
-  scene.session.take(out);
+  scene.session.underWay.take(out);
   assert.deepEqual(scene.only('credit'), []);
-  scene.session.take(out);
+  scene.session.underWay.take(out);
   assert.deepEqual(scene.only('credit').map(({ received, limit }) => [received, limit]), [[limits.streamBytes / 2, limits.streamBytes * 1.5]]);
   push(limits.streamBytes / 2, true);
   assert.equal(scene.only('credit')[0]!.ended, true);
@@ -220,14 +222,14 @@ test('credit is sent when half of what was granted is used and read, and END cou
 test('what was let go of a mirror shows in the offset, and is answered with new credit', () => {
   const scene = new Scene();
   scene.link();
-  const out = scene.session.newStream();
+  const out = scene.session.underWay.newStream();
   scene.ask('x', { toClient: [out] });
   scene.sent();
   scene.say({ type: 'data', stream: out, header: { offset: 1_000_000_000 } }, { dropped: true });
-  assert.equal(scene.session.take(out), undefined, 'there is nothing to read of it');
+  assert.equal(scene.session.underWay.take(out), undefined, 'there is nothing to read of it');
   assert.deepEqual(scene.only('credit').map(({ received, limit }) => [received, limit - received]), [[1_000_000_000, limits.streamBytes]]);
   scene.say({ type: 'data', stream: out, header: { offset: 1_000_000_000 }, payload: bytes(3) });
-  assert.equal(scene.session.take(out)!.offset, 1_000_000_000);
+  assert.equal(scene.session.underWay.take(out)!.offset, 1_000_000_000);
 });
 
 test('a request that only looks is given up at once; one that acts says what became of it', () => {
@@ -236,8 +238,8 @@ test('a request that only looks is given up at once; one that acts says what bec
   const look = scene.ask('fs.readText', { down: true });
   const act = scene.ask('fs.write', { mutating: true });
   scene.sent();
-  scene.session.cancel(look);
-  scene.session.cancel(act);
+  scene.session.underWay.cancel(look);
+  scene.session.underWay.cancel(act);
   assert.deepEqual(scene.events().filter(({ what }) => what === 'failed').length, 1);
   assert.deepEqual(scene.only('cancel').map(({ stream }) => stream), [look, act]);
   scene.reply(act, { version: 'v' });
@@ -251,8 +253,8 @@ test('what is given up is told before more is asked', () => {
   const looked = scene.ask('fs.stat');
   scene.sent();
   scene.reply(running);
-  scene.session.stop(running);
-  scene.session.cancel(looked);
+  scene.session.underWay.stop(running);
+  scene.session.underWay.cancel(looked);
   const asked = scene.ask('fs.stat');
   assert.deepEqual(scene.sent().map((message) => [message.type, 'stream' in message && message.stream]), [['cancel', looked], ['stop', running], ['request', asked]]);
 });
@@ -264,10 +266,10 @@ test('of a stream the server hears once it knows it', () => {
   scene.sent();
   scene.resume();
   const before = scene.ask('fs.stat');
-  const [stdin, stdout] = [scene.session.newStream(), scene.session.newStream()];
+  const [stdin, stdout] = [scene.session.underWay.newStream(), scene.session.underWay.newStream()];
   const spawned = scene.ask('process.spawn', { mutating: true, toServer: [stdin], toClient: [stdout] });
-  scene.session.end(stdin);
-  scene.session.stop(stdout);
+  scene.session.underWay.end(stdin);
+  scene.session.underWay.stop(stdout);
   assert.ok(!scene.sent().some(({ type }) => type === 'data'));
   scene.reply(before);
   assert.deepEqual(scene.sent().map((message) => [message.type, 'stream' in message && message.stream]), [['request', spawned], ['stop', stdout], ['data', stdin]]);
@@ -301,7 +303,7 @@ test('no more requests are under way, and no more replies unacknowledged, than t
   const scene = new Scene();
   scene.link();
   for (let i = 0; i < limits.requests; i++) scene.ask('fs.write', { mutating: true });
-  assert.equal(scene.session.hasRoomFor({ op: 'fs.stat', args: {} }), false);
+  assert.equal(scene.session.underWay.hasRoomFor({ op: 'fs.stat', args: {} }), false);
   assert.throws(() => scene.ask('fs.stat'), /too many requests/);
   const requests = scene.only('request');
   assert.equal(requests.length, limits.requests);
@@ -314,18 +316,18 @@ test('no more requests are under way, and no more replies unacknowledged, than t
 test('processes have so many streams that there is always room for what is short', () => {
   const scene = new Scene();
   scene.link();
-  const streams = (): number[] => [scene.session.newStream(), scene.session.newStream()];
+  const streams = (): number[] => [scene.session.underWay.newStream(), scene.session.underWay.newStream()];
   for (let i = 0; i < lastingStreamsMost / 2; i++) {
     const spawn = scene.ask('process.spawn', { mutating: true, toClient: streams() });
     scene.sent();
     scene.reply(spawn);
   }
   assert.throws(() => scene.ask('process.spawn', { mutating: true, toClient: streams() }), /more than 320 streams/);
-  assert.equal(scene.session.streamsOpen, lastingStreamsMost);
+  assert.equal(scene.session.underWay.streamsOpen, lastingStreamsMost);
   let short = 0;
-  for (const call = { op: 'fs.write', args: {}, mutating: true, up: true, down: true }; scene.session.hasRoomFor(call); short++) scene.session.ask(call);
+  for (const call = { op: 'fs.write', args: {}, mutating: true, up: true, down: true }; scene.session.underWay.hasRoomFor(call); short++) scene.session.underWay.ask(call);
   assert.ok(short >= 60, `${short}`);
-  assert.ok(scene.session.streamsOpen <= limits.streams);
+  assert.ok(scene.session.underWay.streamsOpen <= limits.streams);
 });
 
 test('a silent link is asked, and hung up when it does not answer; a slow handshake too', () => {
@@ -377,10 +379,10 @@ test('a whole download with its reply needs no credit, and is taken to its end',
   const read = scene.ask('fs.readText', { down: true });
   scene.sent();
   scene.reply(read, {}, { payload: bytes(4), end: true });
-  const piece = scene.session.take(read)!;
+  const piece = scene.session.underWay.take(read)!;
   assert.deepEqual([piece.bytes.length, piece.end], [4, true]);
   assert.deepEqual(scene.sent(), []);
-  assert.equal(scene.session.streamsOpen, 0);
-  assert.equal(scene.session.take(read), undefined);
+  assert.equal(scene.session.underWay.streamsOpen, 0);
+  assert.equal(scene.session.underWay.take(read), undefined);
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { SubprocessHandle, SubprocessSpawnSpec } from '@deepseek-ai/dsh-subprocess';
-import { lastingStreamsMost } from '../src/session/session.js';
+import { lastingStreamsMost } from '../src/session/under_way.js';
 import { harness, run, sharedHarness, until } from './chain.js';
 
 // `ctx.subprocess` over the real chain.

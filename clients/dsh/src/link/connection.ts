@@ -2,9 +2,10 @@ import type { Duplex } from 'node:stream';
 import { FrameReader, ProtocolError, encodeFrame } from '../wire/frame.js';
 import type { JsonObject } from '../wire/fields.js';
 import type { Close, CloseReason, Notice, Welcome } from '../wire/message.js';
+import type { SessionEvent } from '../session/event.js';
 import { RemoteFailure, failure } from '../session/failure.js';
 import type { Call } from '../session/requests.js';
-import { Session, type SessionEvent, type SessionSettings } from '../session/session.js';
+import { Session, type SessionSettings } from '../session/session.js';
 import type { Piece } from '../session/incoming.js';
 import type { Dial } from './endpoint.js';
 import { backoffMs } from './backoff.js';
@@ -77,7 +78,7 @@ export class Connection {
   }
 
   newStream(): number {
-    return this.session.newStream();
+    return this.session.underWay.newStream();
   }
 
   /** Asks. The promise rejects with RemoteFailure. `begun` hears the request's id before anything comes of it. */
@@ -91,10 +92,10 @@ export class Connection {
   }
 
   private askOfTheLine(): void {
-    while (this.line[0] !== undefined && this.session.hasRoomFor(this.line[0].call)) {
+    while (this.line[0] !== undefined && this.session.underWay.hasRoomFor(this.line[0].call)) {
       const { call, begun, resolve, reject } = this.line.shift()!;
       try {
-        const id = this.session.ask(call);
+        const id = this.session.underWay.ask(call);
         this.answers.set(id, { resolve, reject });
         begun?.(id);
       } catch (error) {
@@ -104,7 +105,7 @@ export class Connection {
   }
 
   cancel(id: number): void {
-    this.session.cancel(id);
+    this.session.underWay.cancel(id);
     this.pump();
   }
 
@@ -115,29 +116,29 @@ export class Connection {
     return this.users.get(stream);
   }
   room(stream: number): number {
-    return this.session.room(stream);
+    return this.session.underWay.room(stream);
   }
   append(stream: number, bytes: Uint8Array): void {
-    this.session.append(stream, bytes);
+    this.session.underWay.append(stream, bytes);
     this.pump();
   }
   appended(stream: number): number {
-    return this.session.appended(stream);
+    return this.session.underWay.appended(stream);
   }
   end(stream: number): void {
-    this.session.end(stream);
+    this.session.underWay.end(stream);
     this.pump();
   }
   /** What there is; the credit for it goes out with what is sent next. */
   take(stream: number): Piece | undefined {
-    const piece = this.session.take(stream);
+    const piece = this.session.underWay.take(stream);
     if (piece?.end) this.users.delete(stream);
     this.pumpSoon();
     return piece;
   }
   stop(stream: number): void {
     this.users.delete(stream);
-    this.session.stop(stream);
+    this.session.underWay.stop(stream);
     this.pump();
   }
 
