@@ -6,9 +6,11 @@ import secrets
 
 from alone import alone_executor
 from ground import Ground
+from names import from_wire, to_wire
+from outgoing import FIRST_BYTES, Outgoing
 from seam import (Collect, Command, Edited, Entry, Failure, Foreground, Info, Outcome, Pending, Read, Seam, Target, Terminal, Written,
                   raw_intent)
-from session import FIRST_BYTES, DirectSession, Outgoing, Session, from_wire, to_wire
+from session import DirectSession, Session
 
 NEW_FILE_MODE = 0o600  # As dsh asks for it.
 DIFF_BYTES_MAX = 10 << 20

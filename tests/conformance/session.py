@@ -1,46 +1,12 @@
 """A session with an executor, through agentd's socket or on the executor's own port: the harness of tests/support, and beside it
 uploads, cancelling, stopping, and failures that can be looked at."""
 
-import base64
 import contextlib
 
 from direct import Direct
 from harness import ACK, CANCEL, CREDIT, DATA, END, REPLY, REQUEST, STOP, WINDOW, Closed, Harness, Stream
+from outgoing import FIRST_BYTES, Outgoing
 from seam import Failure
-
-FIRST_BYTES = 64 << 10  # Of an upload, with its request.
-PIECE_BYTES = 128 << 10
-
-
-def to_wire(name):
-    """A path or an argument: bytes that are not UTF-8 stand in a str as surrogates."""
-    try:
-        name.encode()
-        return name
-    except UnicodeEncodeError:
-        return {"b64": base64.b64encode(name.encode(errors="surrogateescape")).decode()}
-
-
-def from_wire(name):
-    return name if isinstance(name, str) else base64.b64decode(name["b64"]).decode(errors="surrogateescape")
-
-
-class Outgoing:
-    """What runs from us: bytes that nobody has asked to stop, as far as there is credit."""
-
-    def __init__(self, content=b"", limit=0, ended=False):
-        self.content, self.sent, self.limit, self.ended = bytearray(content), 0, limit, ended
-        self.told_end = self.stopped = False
-
-    def next_piece(self):
-        """(offset, bytes, whether they are the last) that may be sent now, or None."""
-        end = min(len(self.content), self.limit, self.sent + PIECE_BYTES)
-        last = self.ended and end == len(self.content)
-        if self.stopped or self.told_end or (end <= self.sent and not last):
-            return None
-        piece = self.sent, bytes(self.content[self.sent:end]), last
-        self.sent, self.told_end = end, last
-        return piece
 
 
 class Session(Harness):

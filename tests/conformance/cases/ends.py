@@ -4,8 +4,8 @@ import secrets
 import signal
 
 from mark import Mark
+from outgoing import Outgoing
 from seam import Outcome, fails, not_through
-from session import Outgoing
 from world import wait_until
 
 IGNORES_TERM = "trap '' TERM"
