@@ -206,6 +206,8 @@ class Insides final : public Reach {
     return step(target, [](Inside&) {});
   }
   base::Result<wire::Activity> activity(const Target& target, std::stop_token) override {
+    ++looks_;
+    if (is_old_) return base::Error{base::ErrorCode::kUnavailable, "it answered with 404"};
     base::Milliseconds idle_for{};
     CHECK_OK(step(target, [&](Inside& inside) { idle_for = clock_.now() - inside.active_at; }));
     if (used_after_a_look_) use(target.handle.id);
@@ -232,6 +234,9 @@ class Insides final : public Reach {
   void use(const std::string& id) {
     if (!quiesced(id)) insides_[id].active_at = clock_.now();
   }
+  // Its executors are of a version that does not know whether anything is active.
+  void be_old(bool old) { is_old_ = old; }
+  int looks() const { return looks_; }  // How often that was asked.
   void use_after_each_look(bool uses) { used_after_a_look_ = uses; }
   // For how long the one that was last paused had been idle then; and the one that was last ended.
   base::Milliseconds idle_when_paused() const { return idle_when_paused_; }
@@ -289,7 +294,8 @@ class Insides final : public Reach {
   Fate& fate_;
   const base::Clock& clock_;
   std::map<std::string, Inside> insides_;
-  bool used_after_a_look_ = false;
+  bool used_after_a_look_ = false, is_old_ = false;
+  int looks_ = 0;
   base::Milliseconds idle_when_paused_{}, idle_when_ended_{};
   double lost_ = 0;
   bool refuses_ = false;
@@ -1217,6 +1223,54 @@ TEST(CrashTest, WhereNothingCanBePausedWhatIdlesGoesOn) {
   world.run_until("Ready", [&] { return world.ready(); });
   EXPECT_EQ(world.life().sandbox()->status.paused_by, api::PausedBy::kNobody);
   EXPECT_GE(world.now() - began, 60s) << "no more often than it idles";
+}
+
+// Of which nobody knows whether it idles, and who is to do something about that hears it once.
+TEST(CrashTest, AnExecutorThatCannotSayWhetherItIdlesIsAskedLessAndLess) {
+  World world(Weather{});
+  world.insides().be_old(true);
+  world.declare("Running", kWakes);
+  world.run_until("Ready", [&] { return world.ready(); });
+  world.run_until("a try", [&] { return world.insides().looks() == 2; });
+  EXPECT_EQ(world.why("Paused"), api::reason::kRunning) << "it may answer yet";
+  world.forget_events();
+  world.run_until("the news", [&] { return world.why("Paused") == api::reason::kIdlenessUnknown; });
+  const std::string version = world.life().sandbox()->metadata.resource_version;
+  world.pass(14min);
+  EXPECT_TRUE(world.ready());
+  EXPECT_GE(world.insides().looks(), 5);
+  EXPECT_LE(world.insides().looks(), 10) << "each longer after the one before";
+  EXPECT_EQ(world.events(), 1);
+  EXPECT_EQ(world.life().sandbox()->metadata.resource_version, version);
+
+  world.restart();  // That is no news.
+  const int before = world.insides().looks();
+  world.run_until("more tries", [&] { return world.insides().looks() >= before + 4; });
+  EXPECT_EQ(world.events(), 1);
+  EXPECT_EQ(world.life().sandbox()->metadata.resource_version, version);
+
+  world.insides().be_old(false);
+  world.ask_for_a_look();  // A person does not wait for the next try.
+  const base::Moment asked = world.now();
+  world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
+  EXPECT_LE(world.now(), asked + 60s);
+}
+
+// Else it would be tried every second.
+TEST(CrashTest, APauseForIdlenessThatIsRefusedIsTriedLessAndLess) {
+  World world(Weather{});
+  world.cloud().chance(e2b::Operation::kPause, {Fault::Kind::kFailed500}, 1);
+  world.declare("Running", "{idleSeconds: 1, wakeOnAttach: true}");
+  world.run_until("the news",
+                  [&] { return world.why("Paused") == api::reason::kIdleActionFailed; });
+  EXPECT_EQ(world.cloud().count(e2b::Operation::kPause), 1u) << "a refusal is told at once";
+  world.pass(14min);
+  world.run_until("Ready", [&] { return world.ready(); });
+  EXPECT_EQ(world.why("Paused"), api::reason::kIdleActionFailed);
+  EXPECT_GE(world.cloud().count(e2b::Operation::kPause), 4u);
+  EXPECT_LE(world.cloud().count(e2b::Operation::kPause), 10u) << "each longer after the one before";
+  world.cloud().clear_chances();
+  world.run_until("idle", [&] { return world.why("Paused") == api::reason::kIdle; });
 }
 
 TEST(CrashTest, WhatIdlesMayEndForGood) {

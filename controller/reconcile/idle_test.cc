@@ -6,6 +6,8 @@
 
 #include "controller/reconcile/testing/scenes.h"
 #include "libs/api/annotations.h"
+#include "libs/api/reasons.h"
+#include "libs/base/version.h"
 
 namespace controller {
 namespace {
@@ -31,6 +33,16 @@ Observation terminating(Observation seen) {
 }
 Observation asked_for(Observation seen, const char* value) {
   seen.wanted.metadata.annotations[std::string(api::kWakeAnnotation)] = value;
+  return seen;
+}
+// What was tried last for its rest failed, and is to be tried again then.
+Observation in_trouble(Observation seen, base::Moment until,
+                       IdleTrouble::Step step = IdleTrouble::Step::kIdleAction, int failures = 1) {
+  seen.memory.idle.trouble = IdleTrouble{.step = step,
+                                         .failures = failures,
+                                         .until = until,
+                                         .what = "it said no",
+                                         .generation = seen.wanted.metadata.generation};
   return seen;
 }
 // It stands still since then, because it idled.
@@ -74,6 +86,22 @@ const Case kCases[] = {
      QuiesceIdle{"sb-1", 60s, "then"}},
     {"not_if_it_is_to_be_paused_anyway", wanted_paused(idle_for(60s)),
      RecordPausedBy{PausedBy::kUser}},
+    {"not_again_before_a_failure_was_waited_out", in_trouble(may_idle(), kNow + 20s),
+     Keep{.ask_at = kNow + 20s}},
+    {"whichever_is_later", in_trouble(idle_for(20s, kNow + 40s), kNow + 20s),
+     Keep{.ask_at = kNow + 40s}},
+    {"and_then_again_too", in_trouble(idle_for(20s, kNow), kNow), AskActivity{"sb-1", 60s}},
+    {"at_once_when_it_was_edited",
+     with(in_trouble(may_idle(), kNow + 20s),
+          [](auto& seen) { seen.wanted.metadata.generation = 7; }),
+     AskActivity{"sb-1", 60s}},
+    {"at_once_when_somebody_asks_for_a_look",
+     with(in_trouble(may_idle(), kNow + 20s),
+          [](auto& seen) {
+            seen.wanted.metadata.annotations[std::string(api::kReconcileAnnotation)] = "now";
+            seen.memory.executor.request = "now";
+          }),
+     AskActivity{"sb-1", 60s}},
     {"health_comes_first",
      with(idle_for(60s), [](auto& seen) { seen.memory.executor.ask_at = kNow; }),
      AskExecutor{"sb-1", kWall}},
@@ -192,17 +220,93 @@ struct Answer {
 };
 void PrintTo(const Answer& one, std::ostream* out) { *out << one.name; }
 const Answer kAnswers[] = {
-    {"just_active", wire::Activity{0}, {.ask_at = kNow + 60s}},
+    {"just_active", wire::Activity{0}, {.ask_at = kNow + 60s, .idle_for = 0ms}},
     {"idle_for_some_time", wire::Activity{45'000}, {.ask_at = kNow + 15s, .idle_for = 45s}},
     {"almost", wire::Activity{59'999}, {.ask_at = kNow + kIdleLookMin, .idle_for = 59'999ms}},
     {"longer_than_that", wire::Activity{90'000}, {.ask_at = kNow + kIdleLookMin, .idle_for = 90s}},
-    {"silent", base::Error{base::ErrorCode::kUnavailable, "no answer"}, {.ask_at = kNow + 7s}},
+    {"silent", base::Error{base::ErrorCode::kUnavailable, "no answer"}, {}},
 };
 class IdleAnswer : public testing::TestWithParam<Answer> {};
 INSTANTIATE_TEST_SUITE_P(Of, IdleAnswer, testing::ValuesIn(kAnswers),
                          [](const auto& each) { return each.param.name; });
 TEST_P(IdleAnswer, SaysWhenToAskAgain) {
-  EXPECT_EQ(heard(GetParam().answer, 60s, kNow, kNow + 7s), GetParam().want);
+  EXPECT_EQ(heard(IdleView{}, GetParam().answer, 60s, kNow), GetParam().want);
+}
+
+// What stands in the way of rest, and whether it does after a step was taken.
+using Step = IdleTrouble::Step;
+TEST(IdleTroubles, EndWithTheStepThatFailedOrALaterOne) {
+  const auto left = [](Step failed, Step done) {
+    IdleView view{.trouble = IdleTrouble{.step = failed}};
+    taken(view, done);
+    return view.trouble.has_value();
+  };
+  EXPECT_FALSE(left(Step::kAskActivity, Step::kAskActivity));
+  EXPECT_FALSE(left(Step::kAskActivity, Step::kQuiesce));
+  EXPECT_TRUE(left(Step::kQuiesce, Step::kAskActivity));
+  EXPECT_TRUE(left(Step::kIdleAction, Step::kQuiesce)) << "it idles, which was not the trouble";
+  const IdleView refused = in_trouble(may_idle(), kNow).memory.idle;
+  EXPECT_EQ(heard(refused, wire::Activity{0}, 60s, kNow).trouble, refused.trouble);
+  EXPECT_EQ(heard(refused, base::Error{}, 60s, kNow).trouble, refused.trouble);
+  EXPECT_EQ(afresh(refused).trouble, refused.trouble);
+}
+
+TEST(IdleTroubles, AreCountedByTheStepThatFails) {
+  const api::Sandbox wanted = may_idle().wanted;
+  std::optional<IdleTrouble> trouble;
+  for (const Step step : {Step::kQuiesce, Step::kQuiesce, Step::kQuiesce}) {
+    EXPECT_FALSE(is_told(trouble));
+    trouble = again(trouble, step, "why", wanted);
+  }
+  EXPECT_TRUE(is_told(trouble)) << "the third in a row";
+  trouble = again(trouble, Step::kAskActivity, "why", wanted);
+  EXPECT_FALSE(is_told(trouble));
+  EXPECT_TRUE(is_told(again(trouble, Step::kIdleAction, "why", wanted))) << "the provider's word";
+}
+
+std::string said(const Observation& seen) {
+  const auto awake = why_awake(seen);
+  return awake ? std::string(awake->reason) + ": " + awake->message : "";
+}
+TEST(IdleTroubles, AreToldForPeople) {
+  EXPECT_EQ(said(may_idle()), "");
+  EXPECT_EQ(said(in_trouble(may_idle(), kNow, Step::kAskActivity, 2)), "");
+  Observation unheard = in_trouble(may_idle(), kNow, Step::kAskActivity, 3);
+  EXPECT_EQ(said(unheard),
+            "IdlenessUnknown: whether it idles is not known, so it goes on: it said no");
+  unheard.memory.executor.health.version = "0.0.1";
+  EXPECT_EQ(said(unheard),
+            "IdlenessUnknown: whether it idles is not known, so it goes on: it said no; its "
+            "executor is of version 0.0.1, and this controller of " +
+                std::string(base::kVersion) +
+                ": one of an earlier version may not know, and another takes its place when it "
+                "ends");
+  const Observation refused = in_trouble(may_idle(), kNow);
+  EXPECT_EQ(said(refused), "IdleActionFailed: it idles, and could not be paused: it said no");
+  EXPECT_EQ(said(terminating(refused)),
+            "IdleActionFailed: it idles, and could not be ended: it said no");
+  EXPECT_EQ(said(with(refused, [](auto& seen) { seen.wanted.spec.lifecycle.idle.reset(); })), "");
+  EXPECT_EQ(said(wanted_paused(refused)), "") << "that is another matter";
+  EXPECT_EQ(said(deleting(refused)), "");
+  EXPECT_EQ(
+      said(with(refused, [](auto& seen) { seen.wanted.status.ended_by = api::EndedBy::kUser; })),
+      "");
+}
+
+TEST(IdleTroubles, ThatAnEarlierProcessToldStandUntilSomethingIsKnown) {
+  const auto told_before = [](Observation seen, std::string_view reason) {
+    api::set_condition(seen.wanted.status.conditions, {.type = std::string(api::condition::kPaused),
+                                                       .status = "False",
+                                                       .reason = std::string(reason),
+                                                       .message = "as before"});
+    return seen;
+  };
+  EXPECT_EQ(said(told_before(may_idle(), api::reason::kIdlenessUnknown)),
+            "IdlenessUnknown: as before");
+  EXPECT_EQ(said(told_before(may_idle(), api::reason::kIdleActionFailed)),
+            "IdleActionFailed: as before");
+  EXPECT_EQ(said(told_before(idle_for(0ms), api::reason::kIdleActionFailed)), "");
+  EXPECT_EQ(said(told_before(may_idle(), api::reason::kRunning)), "");
 }
 
 TEST(Idleness, IsRememberedOfOneExecutor) {

@@ -65,14 +65,29 @@ struct ExecutorView {
   bool operator==(const ExecutorView&) const = default;
 };
 
+// What keeps a sandbox from being put to rest, the same again and again: tried anew, each time
+// later, unless the resource changed meanwhile or somebody asked for a look.
+struct IdleTrouble {
+  // On the way there; what succeeds at one ends the trouble that was there, and before.
+  enum class Step { kAskActivity, kQuiesce, kIdleAction } step = Step::kAskActivity;
+  int failures = 1;  // In a row.
+  base::Moment until = {};
+  std::string what = {};
+  std::int64_t generation = 0;
+  std::string request = {};  // As ExecutorView::request.
+  bool operator==(const IdleTrouble&) const = default;
+};
+
 // What is known of whether a sandbox idles (idle.h). Times of a run: forgotten with its executor.
 struct IdleView {
-  base::Moment ask_at = {};          // When its activity is asked for next.
-  base::Milliseconds idle_for = {};  // As it was when that was asked for last.
+  base::Moment ask_at = {};  // When its activity is asked for next.
+  // As it was when that was asked for last; nothing while nobody has said.
+  std::optional<base::Milliseconds> idle_for = {};
   // It stands still because it idled: what it is to become goes on record by then, or it goes on.
   std::optional<base::Moment> record_by = {};
   std::string wake_seen = {};  // request_to_wake() of when that was decided.
-  bool busy = false;           // It is on record as paused for idleness, and something was active.
+  bool busy = false;  // It is on record as paused or ended for idleness, and goes on after all.
+  std::optional<IdleTrouble> trouble = {};
   bool operator==(const IdleView&) const = default;
 };
 

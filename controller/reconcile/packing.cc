@@ -68,10 +68,15 @@ void fields(T& view, Use& use) {
   auto& [kind, sandbox_id, started_at, health, ask_at, closed, request] = view;
   use(kind, sandbox_id, started_at, health, ask_at, closed, request);
 }
+template <Is<IdleTrouble> T, typename Use>
+void fields(T& trouble, Use& use) {
+  auto& [step, failures, until, what, generation, request] = trouble;
+  use(step, failures, until, what, generation, request);
+}
 template <Is<IdleView> T, typename Use>
 void fields(T& view, Use& use) {
-  auto& [ask_at, idle_for, record_by, wake_seen, busy] = view;
-  use(ask_at, idle_for, record_by, wake_seen, busy);
+  auto& [ask_at, idle_for, record_by, wake_seen, busy, trouble] = view;
+  use(ask_at, idle_for, record_by, wake_seen, busy, trouble);
 }
 template <Is<Progress> T, typename Use>
 void fields(T& progress, Use& use) {

@@ -362,8 +362,7 @@ Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
     if (still.active) return;
     // It goes on, and is tried again when it has idled for as long once more.
     if (!paused && step.if_idle_for)
-      return parts_.store.record_event(pass.wanted(),
-                                       {"Warning", "PauseFailed", "Pause", paused.error().message});
+      return leave_awake(pass, IdleTrouble::Step::kIdleAction, paused.error());
     if (!paused) return hold_back(pass.wanted(), "Pause", paused.error());
     await_effect(pass.wanted(), "Pause",
                  "the provider said that it had paused it, and it is still running");
@@ -413,11 +412,14 @@ Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
     Stillness still;
     const auto killed = kill(pass, step, still, stop);
     // Something is active again, or nobody can say: then it goes on.
-    if (!killed && still.asked && !still.quiesced)
-      return parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    if (!killed && still.asked && !still.quiesced) {
+      parts_.memories.update(pass.uid(), [&](Memory& memory) {
         memory.idle.busy = true;
         memory.executor.ask_at = parts_.clock.now();
       });
+      if (!still.active) leave_awake(pass, IdleTrouble::Step::kIdleAction, killed.error());
+      return;
+    }
     if (!killed) return hold_back(pass.wanted(), "Kill", killed.error());
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.shown.merge(std::set(pass.seen.memory.shown));  // What the last poll showed, too.

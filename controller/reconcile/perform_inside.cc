@@ -1,6 +1,7 @@
 #include "controller/reconcile/idle.h"
 #include "controller/reconcile/pass.h"
 #include "libs/api/annotations.h"
+#include "libs/base/log.h"
 
 // What the Reconciler does inside a sandbox: the executor is brought to life, asked, and told.
 namespace controller {
@@ -126,12 +127,30 @@ Outcome Reconciler::perform(const Pass& pass, const AskActivity& step) {
     }();
     const base::Moment now = parts_.clock.now();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.idle = heard(answer, step.idle, now, rounds_.put_off(now));
+      memory.idle = heard(memory.idle, answer, step.idle, now);
       if (!answer) memory.executor.ask_at = now;
     });
+    if (!answer) leave_awake(pass, IdleTrouble::Step::kAskActivity, answer.error());
   };
   return begin_in_turn(pass, "AskActivity", ask,
                        [](Memory& memory, base::Moment again) { memory.idle.ask_at = again; });
+}
+
+// It is to be put to rest where it idles, and that was refused, or not answered: it goes on, and is
+// tried again by and by.
+void Reconciler::leave_awake(const Pass& pass, IdleTrouble::Step step, const base::Error& why) {
+  if (why.code == base::ErrorCode::kCancelled) return;
+  bool is_news = false;
+  parts_.memories.update(pass.uid(), [&](Memory& memory) {
+    const bool was_told = is_told(memory.idle.trouble);
+    IdleTrouble trouble = again(memory.idle.trouble, step, why.message, pass.wanted());
+    trouble.until = rounds_.again(parts_.clock.now(), trouble.failures);
+    memory.idle.trouble = std::move(trouble);
+    is_news = !was_told && is_told(memory.idle.trouble);
+  });
+  if (is_news)
+    base::log::warn("a sandbox is not put to rest, and tried again less and less often",
+                    {{"sandbox", api::to_text(pass.wanted().metadata.key)}, {"error", why}});
 }
 
 // Refused or not answered: the sandbox goes on, and is asked again by and by. Where only the answer
@@ -145,19 +164,22 @@ Outcome Reconciler::perform(const Pass& pass, const QuiesceIdle& step) {
                                   stop);
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
-      memory.idle = {.ask_at = parts_.clock.now() + kIdleLookMin};
+      memory.idle = afresh(memory.idle, parts_.clock.now() + kIdleLookMin);
       if (!answer) {
         memory.executor.ask_at = parts_.clock.now();
         return;
       }
+      taken(memory.idle, IdleTrouble::Step::kQuiesce);
       memory.executor.health = *answer;
       if (!answer->quiesced) return;
       memory.idle.record_by = asked + kIdleRecordWithin;
       memory.idle.wake_seen = step.wake_seen;
     });
+    if (!answer) leave_awake(pass, IdleTrouble::Step::kQuiesce, answer.error());
   };
-  return begin_in_turn(pass, "QuiesceIdle", quiesce,
-                       [](Memory& memory, base::Moment again) { memory.idle = {.ask_at = again}; });
+  return begin_in_turn(pass, "QuiesceIdle", quiesce, [](Memory& memory, base::Moment again) {
+    memory.idle = afresh(memory.idle, again);
+  });
 }
 
 Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
@@ -169,7 +191,7 @@ Outcome Reconciler::perform(const Pass& pass, const Resumed& step) {
     }();
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.quiesced = false;  // It lapses by itself, too.
-      memory.idle = {};
+      memory.idle = afresh(memory.idle);
       if (health) {
         memory.executor.health = *health;
         memory.executor.ask_at = rounds_.next(parts_.clock.now());

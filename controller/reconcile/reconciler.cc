@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "controller/reconcile/idle.h"
 #include "controller/reconcile/pass.h"
 #include "libs/api/reasons.h"
 #include "libs/base/log.h"
@@ -164,7 +165,7 @@ void Reconciler::recorded(const Pass& pass, const Action& action) {
   const auto* pause = std::get_if<RecordPausedBy>(&action);
   if (pause && pause->by == api::PausedBy::kIdle) parts_.observer.paused_for_idleness();
   if (pause || std::holds_alternative<RecordEnding>(action))
-    parts_.memories.update(pass.uid(), [](Memory& memory) { memory.idle = {}; });
+    parts_.memories.update(pass.uid(), [](Memory& memory) { memory.idle = afresh(memory.idle); });
   if (const auto* wait = std::get_if<Wait>(&action); wait && wait->reason == api::reason::kLost) {
     const auto* before = api::find_condition(wanted.status, api::condition::kReady);
     if (!before || before->reason != api::reason::kLost) parts_.observer.drifted("lost");

@@ -131,6 +131,7 @@ class Reconciler {
   void hold_back(const api::Sandbox& wanted, std::string_view step, const base::Error& error,
                  std::optional<e2b::CreateFailure::Kind> kind = {});
   void await_effect(const api::Sandbox& wanted, std::string_view step, std::string otherwise);
+  void leave_awake(const Pass& pass, IdleTrouble::Step step, const base::Error& why);
   HeldBack held_back(const HeldBack& before, const api::Sandbox& wanted, std::string_view step,
                      const base::Error& why, const Patience& patience) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/reconcile/idle.h"
 #include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
 #include "libs/base/strings.h"
@@ -272,8 +273,13 @@ void tell(api::SandboxStatus& status, const Observation& seen, const Story& stor
       story.ready == "True" ? reason::kPrepared
       : is_of_executor      ? story.reason
                             : reason::kPreparing);
-  set(status, seen, condition::kPaused, story.state == "Paused",
-      story.state == "Paused" ? story.reason : reason::kRunning);
+  const bool paused = story.state == "Paused";
+  const auto awake = paused ? std::nullopt : why_awake(seen);
+  set(status, seen, condition::kPaused, paused,
+      paused  ? story.reason
+      : awake ? awake->reason
+              : reason::kRunning,
+      awake ? awake->message : "");
   const bool full = story.reason == reason::kProviderQuotaExceeded;
   set(status, seen, condition::kCapacityAvailable, !full,
       full ? reason::kProviderQuotaExceeded : reason::kReady, full ? story.message : "");
@@ -369,6 +375,14 @@ kube::Requeue when_next(const Observation& seen, const Action& action, const Out
   return {.after = base::Milliseconds(0)};
 }
 
+// Once, when its condition says so first.
+std::optional<api::Event> news_of_idleness(const Observation& seen) {
+  const auto awake = kept(seen).state == "Running" ? why_awake(seen) : std::nullopt;
+  const auto* before = api::find_condition(seen.wanted.status, condition::kPaused);
+  if (!awake || (before && before->reason == awake->reason)) return std::nullopt;
+  return api::Event{"Warning", std::string(awake->reason), "Keep", awake->message};
+}
+
 std::optional<api::Event> event_of(const Observation& seen, const Action& action,
                                    const Outcome& outcome) {
   const std::string name(name_of(action));
@@ -404,6 +418,7 @@ std::optional<api::Event> event_of(const Observation& seen, const Action& action
             const bool idled = seen.wanted.status.paused_by == api::PausedBy::kIdle;
             return Event(normal(idled ? "Waking" : "Resuming", step.id));
           },
+          [&](const Keep&) { return news_of_idleness(seen); },
           [&](const RecordPausedBy& step) {
             if (step.by != api::PausedBy::kIdle) return Event();
             return Event(normal(std::string(reason::kIdle),

@@ -645,6 +645,35 @@ TEST(Report, FollowsTheDaemonThatAResumeBrings) {
   EXPECT_EQ(version(listed(ready(), {newer})), "0.7.0");
 }
 
+// Why what idles is awake is told once, and stands while it is tried again.
+TEST(Report, TellsOnceWhatKeepsASandboxFromItsRest) {
+  Observation seen = ready_to_idle();
+  seen.memory.idle.trouble =
+      IdleTrouble{.step = IdleTrouble::Step::kIdleAction, .what = "500: internal error"};
+  const std::string why = "it idles, and could not be paused: 500: internal error";
+  const auto pass = [&seen](const Action& action) {
+    const Report news = report(seen, action, {});
+    if (news.write) seen.wanted.status = news.status;
+    return news;
+  };
+  const auto paused = [&seen] {
+    const auto* found = api::find_condition(seen.wanted.status, api::condition::kPaused);
+    return found->status + " " + found->reason + ": " + found->message;
+  };
+  EXPECT_EQ(pass(Keep{}).event, warning("IdleActionFailed", "Keep", why.c_str()));
+  EXPECT_EQ(paused(), "False IdleActionFailed: " + why);
+  EXPECT_EQ(pass(Keep{}).event, std::nullopt);
+  pass(RecordPausedBy{api::PausedBy::kIdle});
+  EXPECT_EQ(seen.wanted.status.state, "Pausing");
+  EXPECT_EQ(paused(), "False IdleActionFailed: " + why);
+  EXPECT_EQ(pass(Keep{}).event, std::nullopt) << "it is paused";
+  EXPECT_EQ(paused(), "True Idle: ");
+  seen.wanted.status.paused_by = api::PausedBy::kNobody;
+  seen.memory.idle = {};
+  pass(Keep{});
+  EXPECT_EQ(paused(), "False Running: ");
+}
+
 // A controller that starts again must ask the executor, which takes a moment; watchers of Ready are
 // not told of a moment that changes nothing.
 TEST(Report, StaysReadyWhileARestartedControllerAsks) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "libs/base/back_off.h"
+
 namespace controller {
 
 Rounds::Rounds(RoundsOptions options, base::Moment now, std::function<double()> chance)
@@ -16,6 +18,9 @@ std::shared_ptr<void> Rounds::take_turn(base::Moment now) {
 
 base::Moment Rounds::next(base::Moment now) { return after(now, options_.every, 0.25); }
 base::Moment Rounds::put_off(base::Moment now) { return after(now, options_.put_off, 0.5); }
+base::Moment Rounds::again(base::Moment now, int failures) {
+  return after(now, base::BackOff{options_.put_off, options_.every}.after(failures), 0.25);
+}
 
 base::Moment Rounds::after(base::Moment now, base::Milliseconds time, double scatter) {
   std::lock_guard lock(mutex_);

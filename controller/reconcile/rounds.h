@@ -31,6 +31,8 @@ class Rounds {
   base::Moment next(base::Moment now);
   // The same for one that got no turn.
   base::Moment put_off(base::Moment now);
+  // The same after so many failures in a row: each twice as late, from `put_off` to `every`.
+  base::Moment again(base::Moment now, int failures);
 
  private:
   base::Moment after(base::Moment now, base::Milliseconds time, double scatter);

@@ -85,6 +85,14 @@ TEST(Rounds, AreScatteredAroundTheirTime) {
   EXPECT_GT(last - first, 100s);
 }
 
+TEST(Rounds, ComeLaterWithEachFailure) {
+  Rounds rounds({.every = 300s, .put_off = 15s}, kNow, [] { return 0.5; });
+  std::vector<base::Milliseconds> after;
+  for (const int failures : {1, 2, 3, 5, 6, 100})
+    after.push_back(rounds.again(kNow, failures) - kNow);
+  EXPECT_EQ(after, (std::vector<base::Milliseconds>{15s, 30s, 60s, 240s, 300s, 300s}));
+}
+
 TEST(Rounds, GiveNoMoreTurnsThanMayBeUnderWay) {
   Rounds rounds({.at_once = 2}, kNow, chance());
   auto one = rounds.take_turn(kNow), two = rounds.take_turn(kNow);

@@ -63,6 +63,10 @@ inline constexpr std::string_view kExecutorGone =
     "ExecutorGone";  // It no longer ran inside, and is being started anew.
 inline constexpr std::string_view kNoEffect =
     "NoEffect";  // The provider said that it had paused or resumed it, and a look shows otherwise.
+inline constexpr std::string_view kIdlenessUnknown =
+    "IdlenessUnknown";  // Its executor does not say whether it idles, so it is not put to rest.
+inline constexpr std::string_view kIdleActionFailed =
+    "IdleActionFailed";  // It idles, and could not be paused or ended; tried again, less often.
 inline constexpr std::string_view kLost = "Lost";        // The provider says it no longer exists.
 inline constexpr std::string_view kUnknown = "Unknown";  // We could not learn how it stands.
 
