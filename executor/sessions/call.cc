@@ -42,8 +42,10 @@ aio::Task<> Call::until_unwanted() {
   }
 }
 
+// One wait, and no loop: what loses a race in a loop leaves it by an exception, which costs as much
+// as a look at a file.
 aio::Task<> Call::until_given_up() {
-  while (!given_up()) co_await progress_->moved.wait();
+  if (!given_up()) co_await progress_->given_up.wait();
 }
 
 void Call::end(std::optional<wire::Failure> error) {

@@ -13,8 +13,14 @@ namespace executor {
 
 // What a request that is at work waits for, and how it is told to give up.
 struct Progress {
-  explicit Progress(aio::Executor executor) : moved(std::move(executor)) {}
+  explicit Progress(aio::Executor executor) : moved(executor), given_up(std::move(executor)) {}
+  void give_up() {
+    stop.request_stop();
+    given_up.notify_all();
+    moved.notify_all();
+  }
   aio::Condition moved;  // Something came in, or there is room for more, or it was given up.
+  aio::Condition given_up;
   std::stop_source stop;
 };
 

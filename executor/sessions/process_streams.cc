@@ -16,9 +16,9 @@ struct ProcessStreams::Tap {
     ++news;
     moved.notify_all();
   }
-  // Until there is news beyond what was `seen`.
+  // Until there is news beyond what was `seen`. One wait, as in Call::until_given_up().
   static aio::Task<> wait(std::shared_ptr<Tap> tap, std::uint64_t seen) {
-    while (tap->news == seen) co_await tap->moved.wait();
+    if (tap->news == seen) co_await tap->moved.wait();
   }
 
   const Key key;

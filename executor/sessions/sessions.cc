@@ -98,15 +98,13 @@ void Sessions::move(const std::string& session, std::uint32_t stream) {
 void Sessions::give_up(const std::string& session, std::uint32_t id) {
   const auto found = at_work_.find({session, id});
   if (found == at_work_.end()) return;
-  found->second->stop.request_stop();
-  found->second->moved.notify_all();
+  found->second->give_up();
 }
 
 void Sessions::end(const std::string& session, wire::SessionEnd why) {
   for (const auto& [key, progress] : at_work_) {
     if (key.first != session) continue;
-    progress->stop.request_stop();
-    progress->moved.notify_all();
+    progress->give_up();
   }
   process_service_.end(session);
   if (why == wire::SessionEnd::kGaveWay)

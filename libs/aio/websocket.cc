@@ -69,6 +69,14 @@ Task<base::Result<std::string>> WebSocket::read() { return state_->read(); }
 Task<base::Result<base::Done>> WebSocket::write(std::string message) {
   return state_->write(std::move(message));
 }
+Task<base::Result<base::Done>> WebSocket::write_all(std::vector<std::string> messages) {
+  const auto state = state_;
+  const bool several = messages.size() > 1;
+  if (several) state->hold(true);
+  for (std::string& message : messages) CO_CHECK_OK(co_await state->write(std::move(message)));
+  if (several) state->hold(false);
+  co_return base::Done{};
+}
 void WebSocket::reset() { state_->reset(); }
 
 }  // namespace aio

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "libs/aio/http_server.h"
 #include "libs/aio/stream.h"
@@ -40,6 +41,8 @@ class WebSocket {
 
   Task<base::Result<std::string>> read();
   Task<base::Result<base::Done>> write(std::string message);
+  // One after the other; over a socket, what is small of them travels together.
+  Task<base::Result<base::Done>> write_all(std::vector<std::string> messages);
   void reset();  // At once; whoever reads or writes hears of it.
 
   struct State;  // What it is made of; private to libs/aio.

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
@@ -28,6 +32,9 @@ struct WebSocket::State {
   virtual ~State() = default;
   virtual Task<base::Result<std::string>> read() = 0;
   virtual Task<base::Result<base::Done>> write(std::string message) = 0;
+  // While it holds, what is too small for a packet of its own waits for what comes next. Tells the
+  // kernel so, where there is one that knows how.
+  virtual void hold(bool on) = 0;
   virtual void reset() = 0;
 
   static std::shared_ptr<WebSocket> as_websocket(std::shared_ptr<State> state) {
@@ -74,6 +81,14 @@ struct WebSocketOver final : WebSocket::State, std::enable_shared_from_this<WebS
         co_await stream.async_write(boost::asio::buffer(message), kAsTuple);
     if (failed) co_return websocket_failure("write", failed);
     co_return base::Done{};
+  }
+
+  void hold(bool on) override {
+    if constexpr (requires { stream.next_layer().native_handle(); }) {
+      const int value = on ? 1 : 0;
+      ::setsockopt(stream.next_layer().native_handle(), IPPROTO_TCP, TCP_CORK, &value,
+                   sizeof value);
+    }
   }
 
   void reset() override {

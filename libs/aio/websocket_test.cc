@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "libs/aio/testing/run.h"
 #include "libs/aio/testing/talk.h"
@@ -36,7 +39,10 @@ struct Site {
         site.ended = message.error();
         co_return;
       }
-      if (const auto sent = co_await (*socket)->write(*std::move(message)); !sent) {
+      const auto sent = *message == "thrice"
+                            ? co_await (*socket)->write_all({"one", "two", "three"})
+                            : co_await (*socket)->write(*std::move(message));
+      if (!sent) {
         site.ended = sent.error();
         co_return;
       }
@@ -55,6 +61,34 @@ struct Site {
   int port = 0;
   std::optional<base::Error> ended;
 };
+
+// How many packets with bytes have come over a connection.
+int packets_of(int connection) {
+  tcp_info known{};
+  socklen_t size = sizeof known;
+  EXPECT_EQ(::getsockopt(connection, IPPROTO_TCP, TCP_INFO, &known, &size), 0);
+  return static_cast<int>(known.tcpi_data_segs_in);
+}
+
+Task<std::string> heard(WebSocket& socket) {
+  const auto message = co_await within(socket.read(), kPatience);
+  if (!message) co_return "<nothing>";
+  co_return *message ? **message : message->error().message;
+}
+
+Task<> send_together(Site& site) {
+  const auto stream = co_await dial(site.port);
+  const int connection = stream->read_descriptor();  // Which the WebSocket takes over.
+  const auto socket = co_await WebSocket::open(stream, "localhost", "/v1/session", {}, kOptions);
+  EXPECT_TRUE(socket);
+  if (!socket) co_return;
+  const int before = packets_of(connection);
+  EXPECT_TRUE(co_await (*socket)->write("thrice"));
+  for (const char* wanted : {"one", "two", "three"}) EXPECT_EQ(co_await heard(**socket), wanted);
+  EXPECT_EQ(packets_of(connection), before + 1);
+  EXPECT_TRUE(co_await (*socket)->write("alone"));  // It waits for no other.
+  EXPECT_EQ(co_await heard(**socket), "alone");
+}
 
 Task<> carry_messages(Site& site) {
   const auto socket = co_await site.open();
@@ -78,6 +112,8 @@ Task<> send_too_much(Site& site) {
   co_await site.until_ended();
   EXPECT_EQ(site.ended->code, base::ErrorCode::kInvalid) << site.ended->message;
 }
+TEST(WebSocket, SendsSmallMessagesTogether) { tell(send_together); }
+
 TEST(WebSocket, RefusesAMessageThatIsTooLong) { tell(send_too_much); }
 
 Task<> speak_another(Site& site) {

@@ -8,6 +8,8 @@
 namespace wire {
 namespace {
 
+constexpr std::size_t kTogetherBytes = 64u << 10;
+
 // All else keeps sessions in step, and is sent by those that want nothing, too. Whoever is let in
 // has come to want something.
 bool carries_work(const Frame& frame) {
@@ -67,13 +69,26 @@ aio::Task<> WebLinks::read(Link link) {
 
 aio::Task<> WebLinks::write(Link link) {
   for (;;) {
-    while (const auto frame = host_.next(link.id)) {
-      if (carries_work(*frame)) worked_();
-      if (!co_await link.socket->write(encode(*frame))) co_return;
+    std::vector<std::string> frames = next_frames(link.id);
+    if (!frames.empty()) {
+      if (!co_await link.socket->write_all(std::move(frames))) co_return;
+      continue;
     }
     if (host_.over(link.id)) co_return;
     co_await said_.wait();
   }
+}
+
+// What is there to be said, as far as it is worth to say it in one go.
+std::vector<std::string> WebLinks::next_frames(LinkId link) {
+  std::vector<std::string> frames;
+  for (std::size_t bytes = 0; bytes < kTogetherBytes; bytes += frames.back().size()) {
+    const auto frame = host_.next(link);
+    if (!frame) break;
+    if (carries_work(*frame)) worked_();
+    frames.push_back(encode(*frame));
+  }
+  return frames;
 }
 
 aio::Task<> WebLinks::tend() {

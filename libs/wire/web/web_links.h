@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "libs/aio/http_server.h"
 #include "libs/aio/loop.h"
@@ -53,6 +54,7 @@ class WebLinks {
   };
   aio::Task<> read(Link link);
   aio::Task<> write(Link link);
+  std::vector<std::string> next_frames(LinkId link);
   Now now() const { return {clock_.now(), time_.now(clock_.wall())}; }
   void settle();  // What the host has just learned goes where it belongs.
 
