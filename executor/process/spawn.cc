@@ -13,10 +13,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "executor/confine/landlock.h"
 #include "executor/process/pty.h"
 #include "executor/process/reaper.h"
+#include "executor/process/vfork_thread.h"
 #include "libs/base/descriptors.h"
 #include "libs/base/strings.h"
 
@@ -100,7 +102,7 @@ Prepared prepare(const Launch& wanted) {
   return child;
 }
 
-[[noreturn]] void give_up(const Prepared& child, Step step) {
+LEAVES_NO_FRAME [[noreturn]] void give_up(const Prepared& child, Step step) {
   const LaunchFailure failure{step, errno};
   static_cast<void>(!::write(child.report, &failure, sizeof failure));
   ::_exit(127);
@@ -133,7 +135,7 @@ bool become_user(const Prepared& child) {
          ::syscall(SYS_setresuid, child.uid, child.uid, child.uid) == 0;
 }
 
-[[noreturn]] void execute(Prepared& child) {
+LEAVES_NO_FRAME [[noreturn]] void execute(Prepared& child) {
   bool found = false;
   int reason = ENOENT;  // Of the first that is there.
   for (char* program : child.program_pointers) {
@@ -164,7 +166,7 @@ bool enter(const base::Fd& group) {
 }
 
 // Only what POSIX allows between fork and exec.
-[[noreturn]] void run_child(Prepared& child) {
+LEAVES_NO_FRAME [[noreturn]] void run_child(Prepared& child) {
   if (child.moves && !enter(child.group)) give_up(child, Step::kGroup);
   ::setsid();
   if (child.terminal && ::ioctl(child.stdin_fd, TIOCSCTTY, 0) != 0) give_up(child, Step::kTerminal);
@@ -187,6 +189,10 @@ bool enter(const base::Fd& group) {
   execute(child);
 }
 
+LEAVES_NO_FRAME [[noreturn]] void run_prepared(void* child) {
+  run_child(*static_cast<Prepared*>(child));
+}
+
 [[noreturn]] void run_under_reaper(Prepared& child) {
   become_reaper();
   child.dies_with = ::getpid();
@@ -199,12 +205,15 @@ bool enter(const base::Fd& group) {
 
 // Born in its group: a move waits until all of the kernel has taken note, 8 ms and more. It moves
 // where an old kernel or a filter of system calls leaves no other way.
-pid_t fork_into_group(Prepared& child) {
+pid_t fork_into_group(const std::shared_ptr<Prepared>& prepared, VforkThread* vforks) {
+  Prepared& child = *prepared;
   if (child.group) {
     clone_args wanted{};
     wanted.flags = CLONE_INTO_CGROUP;
     wanted.exit_signal = SIGCHLD;
     wanted.cgroup = static_cast<std::uint64_t>(child.group.get());
+    if (vforks)
+      if (const auto pid = vforks->begin(wanted, run_prepared, prepared)) return *pid;
     const auto pid = static_cast<pid_t>(::syscall(SYS_clone3, &wanted, sizeof wanted));
     if (pid >= 0) return pid;
     child.moves = true;
@@ -299,8 +308,9 @@ base::Error describe(const LaunchFailure& failure, const Launch& wanted) {
   return base::error(ErrorCode::kUnavailable, "cannot set up the new process: ", why);
 }
 
-base::Result<Launched> begin_launch(const Launch& wanted) {
-  Prepared child = prepare(wanted);
+base::Result<Launched> begin_launch(const Launch& wanted, VforkThread* vforks) {
+  const auto prepared = std::make_shared<Prepared>(prepare(wanted));
+  Prepared& child = *prepared;
   Launched ours;
   ChildEnds theirs;
   CHECK_OK(make_ends(wanted, ours, theirs));
@@ -324,7 +334,7 @@ base::Result<Launched> begin_launch(const Launch& wanted) {
   child.report = report.write.get();
   ours.report = std::move(report.read);
 
-  ours.pid = fork_into_group(child);
+  ours.pid = fork_into_group(prepared, wanted.under_reaper ? nullptr : vforks);
   if (ours.pid < 0) return none_to_be_had("process");
   if (ours.pid == 0) {
     if (wanted.under_reaper) run_under_reaper(child);

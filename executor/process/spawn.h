@@ -15,6 +15,8 @@
 
 namespace executor {
 
+class VforkThread;
+
 struct TerminalSize {
   std::uint16_t columns = 80, rows = 24;
 };
@@ -66,8 +68,9 @@ base::Error describe(const LaunchFailure& failure, const Launch& wanted);
 
 // A new session of its own, no signal blocked or ignored, no descriptor inherited but its own.
 // kRateLimited: no process, pipe or terminal to be had just now. The caller reads the report and
-// reaps the process, also when the launch failed.
-base::Result<Launched> begin_launch(const Launch& wanted);
+// reaps the process, also when the launch failed. By `vforks` where there are some and `wanted` has
+// a group, else by a fork.
+base::Result<Launched> begin_launch(const Launch& wanted, VforkThread* vforks = nullptr);
 // The same, and waits for the program to begin; a failed one is reaped. kInvalid: the folder to
 // start in cannot be entered.
 base::Result<Launched> launch(const Launch& wanted);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "executor/process/child.h"
+#include "executor/process/vfork_thread.h"
 #include "executor/subprocess/containment.h"
 #include "libs/aio/stream.h"
 #include "libs/base/files.h"
@@ -112,13 +113,14 @@ class GroupContainments final : public Containments {
     base::Fd events(::open((group / "cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
     if (!events) return base::errno_error("watch", group, errno);
     launch.group = group.string();
-    TRY(Launched launched, begin_launch(launch));
+    TRY(Launched launched, begin_launch(launch, &vforks_));
     auto tree = std::make_unique<GroupContainment>(executor_, group, std::move(events), launched);
     return Contained{std::move(launched), std::move(tree)};
   }
 
   aio::Executor executor_;
   Groups groups_;
+  VforkThread vforks_;
   std::unique_ptr<Containments> otherwise_;
   std::optional<base::Moment> tended_at_;
 };
