@@ -79,7 +79,7 @@ TEST(ControllerMemory, KeepsASandboxInLittle) {
   Scales scales;
 
   ClusterStore store(server.client(), clock, {.fleet_id = "fleet"});
-  ASSERT_TRUE(store.start(50s, {}));
+  ASSERT_TRUE(store.start(200s, {}));
   // The lists are freed a moment after they are taken in: the watches come after them.
   ASSERT_TRUE(base::eventually(
       [&] { return server.transport().count("GET", "resourceVersion=200000") == 2; }));

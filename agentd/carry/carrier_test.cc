@@ -829,13 +829,13 @@ aio::Task<> show_what_the_door_asks_for(Site& site) {
 TEST(Carriers, LetInWhoShowsTheTokenOfItsDoor) { aio::testing::tell(show_what_the_door_asks_for); }
 
 aio::Task<> take_by_tls(Site& site, std::shared_ptr<aio::Stream> stream, base::Certified identity) {
-  auto secured = co_await aio::TlsServer::with({.identity = identity})->secure(stream, 10s);
+  auto secured = co_await aio::TlsServer::with({.identity = identity})->secure(stream, 60s);
   EXPECT_TRUE(secured);
   if (secured) site.carriers->carry(std::move(secured->stream), {.name = "over TLS"});
 }
 aio::Task<> dial_by_tls(std::shared_ptr<aio::Stream>& stream, std::string authority) {
   auto secured = co_await aio::TlsClient::with({.authorities = authority})
-                     ->secure(std::move(stream), "127.0.0.1", 10s);
+                     ->secure(std::move(stream), "127.0.0.1", 60s);
   EXPECT_TRUE(secured);
   if (secured) stream = *secured;
 }

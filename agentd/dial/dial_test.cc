@@ -62,20 +62,20 @@ aio::Task<> dial_names(Site& site) {
   const int port = *site.server.listen("127.0.0.1", 0);
   for (const char* host : {"127.0.0.1", "localhost", "24984-id.localhost"}) {
     const auto stream =
-        co_await dial({.host = host, .port = port}, site.names, base::Milliseconds(5'000));
+        co_await dial({.host = host, .port = port}, site.names, base::Milliseconds(60'000));
     EXPECT_TRUE(stream) << host << ": " << stream.error().message;
   }
   aio::HttpServer other(site.loop.executor(), [](auto) { return aio::sleep_for({}); });
   if (const auto v6_port = other.listen("::1", 0)) {
     EXPECT_TRUE(
-        co_await dial({.host = "::1", .port = *v6_port}, site.names, base::Milliseconds(5'000)));
+        co_await dial({.host = "::1", .port = *v6_port}, site.names, base::Milliseconds(60'000)));
   }
   const auto nobody = co_await dial({.host = "nobody.invalid", .port = port}, site.names,
-                                    base::Milliseconds(5'000));
+                                    base::Milliseconds(60'000));
   EXPECT_FALSE(nobody);
   site.server.stop();
   EXPECT_FALSE(
-      co_await dial({.host = "localhost", .port = port}, site.names, base::Milliseconds(5'000)));
+      co_await dial({.host = "localhost", .port = port}, site.names, base::Milliseconds(60'000)));
 }
 TEST(Dialling, FindsHostsByTheirNames) { aio::testing::tell(dial_names); }
 

@@ -20,7 +20,7 @@ aio::Task<int> collect(aio::Loop& loop, std::shared_ptr<Watch> watch, WatchEvent
                        std::vector<WatchEvent>& events) {
   aio::TaskGroup tasks(loop.executor());
   tasks.spawn(Watch::run(watch));
-  const auto deadline = base::SystemClock().now() + base::Seconds(10);
+  const auto deadline = base::SystemClock().now() + base::Seconds(60);
   while (base::SystemClock().now() < deadline && !std::count(events.begin(), events.end(), last)) {
     co_await aio::race(watch->wait(), aio::sleep_for(base::Milliseconds(100)));
     for (WatchEvent& event : watch->take()) events.push_back(std::move(event));
@@ -102,7 +102,7 @@ TEST(Watch, FollowsNewFoldersWhenRecursive) {
 aio::Task<int> overflow(aio::Loop& loop, std::shared_ptr<Watch> watch, std::size_t& lost) {
   aio::TaskGroup tasks(loop.executor());
   tasks.spawn(Watch::run(watch));
-  const auto deadline = base::SystemClock().now() + base::Seconds(20);
+  const auto deadline = base::SystemClock().now() + base::Seconds(60);
   while (base::SystemClock().now() < deadline && lost == 0) {
     co_await aio::sleep_for(base::Milliseconds(10));
     lost = watch->take_lost();

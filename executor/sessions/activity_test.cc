@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "executor/sessions/testing/site.h"
 #include "libs/wire/frames/file_operations.h"
@@ -75,10 +78,14 @@ TEST(Activity, IsNobodyWhoWaits) { tell_connected(waiting); }
 
 aio::Task<> burning(Site& site) {
   if (site.cgroup.path().empty()) co_return;  // Then all of this machine would be looked at.
+  const std::string gate = site.folder / "gate";
+  EXPECT_EQ(::mkfifo(gate.c_str(), 0600), 0);
   idle_after(site, 0s);
-  co_await begin(site, "while :; do :; done");
+  co_await begin(site, "read line <" + gate + "; while :; do :; done");
   EXPECT_GE(idle_after(site, 10s), 9s) << "its start lies behind us";
-  while (site.activity.idle_for(site.clock.now()) > 0ms) co_await aio::sleep_for(100ms);
+  const base::Fd opened(::open(gate.c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(::write(opened.get(), "\n", 1), 1);
+  while (site.activity.idle_for(site.clock.now()) > 0ms) co_await aio::sleep_for(500ms);
 }
 TEST(Activity, IsWhatUsesTheCpu) { tell_connected(burning); }
 

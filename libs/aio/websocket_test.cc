@@ -53,7 +53,7 @@ struct Site {
                                        {{"X-Token", "t"}}, options);
   }
   Task<> until_ended() {
-    for (int i = 0; i < 1000 && !ended; ++i) co_await sleep_for(base::Milliseconds(10));
+    for (int i = 0; i < 6000 && !ended; ++i) co_await sleep_for(base::Milliseconds(10));
   }
 
   Loop loop;

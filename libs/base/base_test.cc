@@ -161,14 +161,14 @@ TEST(ReadLine, EndsAtTheLinesEndAndReadsNothingBehindIt) {
   const Fd out(ends[0]);
   Fd in(ends[1]);
   ASSERT_TRUE(write_all(in.get(), "first\nsecond\ncut"));
-  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(10'000)), "first");
-  EXPECT_EQ(read_line(out.get(), 3, Milliseconds(10'000)), "sec") << "no more than the maximum";
-  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(10'000)), "ond");
-  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(20)), "cut") << "when the time is over";
+  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(60'000)), "first");
+  EXPECT_EQ(read_line(out.get(), 3, Milliseconds(60'000)), "sec") << "no more than the maximum";
+  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(60'000)), "ond");
+  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(500)), "cut") << "when the time is over";
   ASSERT_TRUE(write_all(in.get(), "end"));
   in.reset();
-  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(10'000)), "end") << "where the other side ends";
-  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(10'000)), "");
+  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(60'000)), "end") << "where the other side ends";
+  EXPECT_EQ(read_line(out.get(), 64, Milliseconds(60'000)), "");
 }
 
 TEST(Files, LocksOnce) {

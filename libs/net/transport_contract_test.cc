@@ -27,7 +27,7 @@ struct FakeWorld final : World {
   }
   std::vector<Request> requests() const override { return transport_->requests(); }
   bool wait_until(const std::function<bool()>& fact) const override {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!fact() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     return fact();
   }

@@ -27,7 +27,7 @@ class Sleeper {
   const pid_t pid_;
 };
 
-constexpr base::Milliseconds kPatience{10'000};
+constexpr base::Milliseconds kPatience{60'000};
 
 TEST(InitNote, IsReadAsItWasWritten) {
   const base::TemporaryFolder folder;

@@ -43,7 +43,7 @@ aio::Task<> leads_all_to_one(Site& site) {
     if (!stream) co_return ADD_FAILURE() << stream.error().message;
     aio::HttpRequest request;
     const auto reply =
-        co_await aio::exchange(*stream, std::move(request), base::Milliseconds(10'000));
+        co_await aio::exchange(*stream, std::move(request), base::Milliseconds(60'000));
     EXPECT_EQ(reply->body, "hello");
     EXPECT_EQ((co_await site.host.dial(box, 8080)).error().code, base::ErrorCode::kUnavailable);
     EXPECT_EQ(*co_await site.host.init(box, EnvdInit{}), "0.6.4");

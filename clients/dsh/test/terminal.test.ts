@@ -110,7 +110,7 @@ test('dsh-terminal-bash keeps a shell, sees at once when it is ready, and interr
   const sent = await session.startSend({ text: 'cd / && echo "in $PWD"', submit: true }).done;
   assert.match(sent.viewport, /in \/\n/);
   assert.equal(sent.waitReason, 'stdin_read', 'it is ready by proof, not by silence');
-  assert.ok(performance.now() - began < 3_000);
+  assert.ok(performance.now() - began < 20_000);
   const waiting = session.startSend({ text: 'sleep 304', submit: true });
   await until('it runs', async () => (await run(shared, ['bash', '-c', 'grep -lzxE "304" /proc/[0-9]*/cmdline 2>/dev/null'], '/')).exitCode === 0);
   waiting.cancel();

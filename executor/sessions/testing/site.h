@@ -140,7 +140,7 @@ inline aio::Task<wire::AttachArgs::Ok> attach(Client& client, std::string handle
 // Tells `story` while the client is connected, again and again.
 inline aio::Task<> connected(Client& client, aio::Task<> story) {
   const auto told =
-      co_await aio::within(aio::race(Client::stay(client), std::move(story)), base::Seconds(100));
+      co_await aio::within(aio::race(Client::stay(client), std::move(story)), base::Seconds(220));
   EXPECT_EQ(told, 1) << "the story did not come to its end";
 }
 

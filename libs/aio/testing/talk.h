@@ -13,7 +13,7 @@
 // A raw peer for tests of servers: what it sends and reads is exactly what is on the wire.
 namespace aio::testing {
 
-inline constexpr base::Milliseconds kPatience{10'000};
+inline constexpr base::Milliseconds kPatience{60'000};
 
 inline Task<std::shared_ptr<Stream>> dial(int port) {
   auto stream = co_await connect("127.0.0.1", port, kPatience);

@@ -155,7 +155,7 @@ TEST_P(CloudContract, PausesOnceAndResumesByConnecting) {
   const auto first = cloud().pause(id, {});
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_EQ(*first, PauseAnswer::kPaused);
-  EXPECT_TRUE(world_->eventually([&] { return is(id, State::kPaused); }, base::Seconds(5)));
+  EXPECT_TRUE(world_->eventually([&] { return is(id, State::kPaused); }, base::Seconds(20)));
   const auto second = cloud().pause(id, {});
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_EQ(*second, PauseAnswer::kAlreadyPaused);

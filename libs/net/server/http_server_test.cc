@@ -165,10 +165,10 @@ TEST(HttpServer, CutsAClientThatDripsItsHead) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
   // A byte each 20 ms keeps an idle limit from ever firing.
-  while (slow.say("a") && std::chrono::steady_clock::now() - begin < 20s) {
+  while (slow.say("a") && std::chrono::steady_clock::now() - begin < 100s) {
     nobody.wait_for(lock, 20ms);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
   EXPECT_THAT(get(server->port(), "/healthz"), EndsWith("ok\n"));  // Others are served.
 }
 
@@ -186,7 +186,7 @@ TEST(HttpServer, CutsAClientThatDoesNotReadItsAnswer) {
   Client deaf(server->port());
   ASSERT_TRUE(deaf.say("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
   // It does not read; once cut, what it says comes back as a reset.
-  const auto deadline = std::chrono::steady_clock::now() + 15s;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
   std::condition_variable nobody;
   std::mutex mutex;
   std::unique_lock lock(mutex);
@@ -216,7 +216,7 @@ TEST(HttpServer, ServesManyAtATimeAlthoughEachHandlerBlocks) {
     std::unique_lock lock(mutex);
     ++here;
     all_here.notify_all();
-    const bool met = all_here.wait_for(lock, 20s, [&] { return here == kClients; });
+    const bool met = all_here.wait_for(lock, 60s, [&] { return here == kClients; });
     return ServedAnswer{met ? 200 : 500, "\n"};
   });
   std::atomic<int> good = 0;
@@ -242,7 +242,7 @@ TEST(HttpServer, ClosesConnectionsBeyondItsBoundAndRecovers) {
     EXPECT_EQ(third.hear_all(), "");
     EXPECT_TRUE(third.closed());
   }
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (get(server->port(), "/healthz").empty()) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   }
@@ -261,7 +261,7 @@ TEST(HttpServer, ClosesConnectionsBeyondTheBoundOfOneAddressAndServesOthers) {
     Client other(server->port(), "127.0.0.2");
     EXPECT_TRUE(other.say(keep) && other.has_reply());
   }
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (get(server->port(), "/healthz").empty()) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   }
@@ -361,7 +361,7 @@ TEST(HttpServer, RenewsItsCertificateWithoutRefusingAnybody) {
     std::unique_lock lock(mutex);
     if (std::exchange(inside, true)) return ServedAnswer{200, "at once\n"};
     changed.notify_all();
-    changed.wait_for(lock, 10s, [&] { return renewed; });
+    changed.wait_for(lock, 60s, [&] { return renewed; });
     return ServedAnswer{200, "served\n"};
   });
   const std::uint16_t port = server->port();
@@ -371,10 +371,10 @@ TEST(HttpServer, RenewsItsCertificateWithoutRefusingAnybody) {
   });
   {
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(changed.wait_for(lock, 20s, [&] { return inside; }));
+    ASSERT_TRUE(changed.wait_for(lock, 60s, [&] { return inside; }));
   }
   std::jthread renewer([&] { EXPECT_TRUE(server->renew(identity_of(after, "two"))); });
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
   std::jthread newcomer([&] {
     while (!ask_over_tls(port, after)) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
     std::lock_guard lock(mutex);

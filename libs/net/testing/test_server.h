@@ -33,7 +33,7 @@ class TestServer {
   std::size_t open_connections() const;
   // Waits until `fact` holds, looked at after every event; false after `patience`.
   bool wait_until(const std::function<bool()>& fact,
-                  base::Milliseconds patience = base::Milliseconds(10'000)) const;
+                  base::Milliseconds patience = base::Milliseconds(60'000)) const;
 
  private:
   void accept_all(std::stop_token stop);

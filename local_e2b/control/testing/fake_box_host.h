@@ -89,7 +89,7 @@ class FakeBoxHost final : public BoxHost {
     co_return std::string("0.6.13");
   }
   aio::Task<base::Result<std::shared_ptr<aio::Stream>>> dial(BoxRecord, int) override {
-    co_return co_await aio::connect("127.0.0.1", upstream_port, base::Milliseconds(5'000));
+    co_return co_await aio::connect("127.0.0.1", upstream_port, base::Milliseconds(60'000));
   }
   bool baked(const std::string& id) const { return baked_.at(id); }
 
