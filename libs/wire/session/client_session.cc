@@ -49,15 +49,12 @@ void ClientSession::begin_link() {
   ping_due_ = pong_due_ = resume_due_ = false;
   for (auto& [id, waiting] : waiting_) unsent_.insert(id);
   to_cancel_.clear();  // A request that is not named in the resume is cancelled by that.
-  // What was said may not have arrived.
-  through_said_ = notices_said_ = 0;
-  for (auto& [seq, said] : beyond_) said = false;
-  acknowledge_ = true;
+  window_.begin_link();
 }
 
 void ClientSession::tick(base::Moment now) {
   if (!linked_) return;
-  acknowledge_ = true;
+  window_.hurry();
   const bool opens = phase_ != Phase::kOpen;
   if (pulse_.dead(now) || (opens && now - dialled_ >= kOpenWithin))
     return close(CloseReason::kSilent, "nothing was heard of the server");
@@ -152,8 +149,7 @@ void ClientSession::receive(Welcome welcome) {
 
 // The old session is gone, and this one knows nothing of it.
 void ClientSession::begin_session() {
-  seq_last_ = through_ = through_said_ = notices_heard_ = notices_said_ = 0;
-  beyond_.clear();
+  window_.begin_session();
   std::vector<std::uint32_t> unknown, lost;
   for (auto& [id, waiting] : waiting_) {
     const Incoming* download = streams_.incoming(id);
@@ -254,7 +250,9 @@ void ClientSession::receive_in_session(Message message) {
           [this](const Stop& stop) {
             if (streams_.receive(stop)) events_.emplace_back(StreamUnwanted{stop.stream});
           },
-          [this](const Notice& notice) { receive(notice); },
+          [this](const Notice& notice) {
+            if (window_.hear(notice)) events_.emplace_back(Noticed{notice});
+          },
           [this](const Renewed& renewed) { events_.emplace_back(CredentialRenewed{renewed}); },
           [this](const auto&) {
             close(CloseReason::kProtocol, "a message that only the client sends");
@@ -285,13 +283,7 @@ void ClientSession::receive(Reply reply) {
       events_.emplace_back(StreamArrived{reply.id});
     }
   }
-  if (seq) answered(*seq);
-}
-
-void ClientSession::receive(const Notice& notice) {
-  if (notice.number <= notices_heard_) return;
-  notices_heard_ = notice.number;
-  events_.emplace_back(Noticed{notice});
+  if (seq) window_.answered(*seq);
 }
 
 void ClientSession::fail(std::uint32_t id, Failure failure) {
@@ -307,21 +299,6 @@ void ClientSession::forget_streams(std::uint32_t id, const Call& call) {
   streams_.forget_incoming(id);
   for (const std::uint32_t stream : call.to_server) streams_.forget_outgoing(stream);
   for (const std::uint32_t stream : call.to_client) streams_.forget_incoming(stream);
-}
-
-void ClientSession::answered(std::int64_t seq) {
-  beyond_[seq] = false;
-  while (!beyond_.empty() && beyond_.begin()->first == through_ + 1) {
-    beyond_.erase(beyond_.begin());
-    ++through_;
-  }
-  if (unacknowledged() >= static_cast<std::int64_t>(kAcknowledgeAfter)) acknowledge_ = true;
-}
-
-// Replies, had or not, that the server still keeps for all it knows.
-std::int64_t ClientSession::unacknowledged() const {
-  const auto said = std::ranges::count_if(beyond_, [](const auto& one) { return one.second; });
-  return seq_last_ - through_said_ - said;
 }
 
 base::Result<std::uint32_t> ClientSession::ask(Call call) {
@@ -381,7 +358,7 @@ std::optional<Message> ClientSession::next_message() {
   if (phase_ != Phase::kOpen) return std::nullopt;
   if (std::exchange(pong_due_, false)) return Message(Pong{});
   if (std::exchange(ping_due_, false)) return Message(Ping{});
-  if (auto ack = next_ack()) return Message(*std::move(ack));
+  if (auto ack = window_.next_ack()) return Message(*std::move(ack));
   // What is given up makes room for what is asked.
   if (!to_cancel_.empty()) return Message(Cancel{to_cancel_.extract(to_cancel_.begin()).value()});
   if (auto stop = streams_.next_stop()) return Message(*stop);
@@ -402,28 +379,17 @@ Resume ClientSession::resume() {
   return resume;
 }
 
-std::optional<Ack> ClientSession::next_ack() {
-  if (!std::exchange(acknowledge_, false)) return std::nullopt;
-  Ack ack;
-  if (through_ > through_said_) ack.through = through_said_ = through_;
-  for (auto& [seq, said] : beyond_)
-    if (!std::exchange(said, true)) ack.also.push_back(seq);
-  if (notices_heard_ > notices_said_) ack.notices = notices_said_ = notices_heard_;
-  if (ack == Ack{}) return std::nullopt;
-  return ack;
-}
-
 bool ClientSession::fits_the_window(const Waiting& waiting) const {
   const auto in_flight = static_cast<std::int64_t>(waiting_.size() - unsent_.size());
   if (in_flight >= limits_.requests) return false;
-  return !waiting.call.mutating || waiting.seq || unacknowledged() < limits_.replies;
+  return !waiting.call.mutating || waiting.seq || window_.has_room(limits_.replies);
 }
 
 std::optional<Request> ClientSession::next_request() {
   for (const std::uint32_t id : unsent_) {
     Waiting& waiting = waiting_.at(id);
     if (!fits_the_window(waiting)) {
-      acknowledge_ = true;  // What there is to be acknowledged makes room.
+      window_.hurry();  // What there is to be acknowledged makes room.
       continue;
     }
     unsent_.erase(id);
@@ -441,9 +407,9 @@ Request ClientSession::to_request(std::uint32_t id, Waiting& waiting) {
                   .permission_mode = call.permission_mode,
                   .workspace_root = call.workspace_root};
   if (call.mutating) {
-    if (!waiting.seq) waiting.seq = ++seq_last_;
+    if (!waiting.seq) waiting.seq = window_.next_number();
     request.seq = waiting.seq;
-    if (through_ > through_said_) request.kept = through_said_ = through_;
+    request.kept = window_.kept();
   }
   const auto limit_of = [this](std::uint32_t stream) {
     Incoming* in = streams_.incoming(stream);

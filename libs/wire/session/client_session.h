@@ -15,11 +15,11 @@
 #include "libs/wire/handshake.h"
 #include "libs/wire/session/pulse.h"
 #include "libs/wire/session/stream_set.h"
+#include "libs/wire/session/window.h"
 
 namespace wire {
 
 inline constexpr base::Milliseconds kOpenWithin{15'000};  // From dialling to the server's resume.
-inline constexpr std::size_t kAcknowledgeAfter = 64;      // Replies; else at the next tick.
 
 // Either a token that proves itself unseen, or one that is shown (nothing: none is needed).
 using Credential = std::variant<SplitToken, std::optional<std::string>>;
@@ -135,7 +135,6 @@ class ClientSession {
   void receive(Welcome welcome);
   void receive(const Resume& resume);
   void receive(Reply reply);
-  void receive(const Notice& notice);
   void receive_in_session(Message message);
   void close(CloseReason reason, std::string_view message);
   void begin_link();  // What is true of this link only begins.
@@ -145,12 +144,9 @@ class ClientSession {
   bool fits_the_window(const Waiting& waiting) const;
   bool belongs_to_unsent(std::uint32_t stream) const;
   Request to_request(std::uint32_t id, Waiting& waiting);
-  std::optional<Ack> next_ack();
   Resume resume();
   void fail(std::uint32_t id, Failure failure);
   void forget_streams(std::uint32_t id, const Call& call);
-  void answered(std::int64_t seq);
-  std::int64_t unacknowledged() const;
   std::int64_t first_bytes() const;
   std::map<std::uint32_t, std::int64_t> first_credit() const;
 
@@ -166,12 +162,7 @@ class ClientSession {
   std::optional<std::string> session_, uid_;
   std::string instance_;  // The executor that has it.
   Limits limits_;
-  std::int64_t seq_last_ = 0;
-  std::int64_t through_ = 0;             // All up to here are answered,
-  std::map<std::int64_t, bool> beyond_;  // and these; true: that was said.
-  std::int64_t through_said_ = 0;
-  std::int64_t notices_heard_ = 0, notices_said_ = 0;
-  bool acknowledge_ = false;
+  Window window_;
 
   // The link.
   bool linked_ = false, resume_due_ = false;
