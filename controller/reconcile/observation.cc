@@ -141,6 +141,11 @@ base::Moment all_sent_shows(const Observation& seen) {
   return seen.memory.send_ended.value_or(seen.began) + settle_of(seen);
 }
 
+bool has_finalizer(const api::Sandbox& wanted) {
+  return std::ranges::find(wanted.metadata.finalizers, api::kFinalizer) !=
+         wanted.metadata.finalizers.end();
+}
+
 bool is_held_as_wanted(const Observation& seen) {
   const HeldBack& held = seen.memory.held;
   return held.failures > 0 && held.generation == seen.wanted.metadata.generation &&

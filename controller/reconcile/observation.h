@@ -197,6 +197,9 @@ void note_shown(Memory& memory, const Listed& listed);
 // A GET of our own has shown each of these as a list shows it now: that is no reason for a look.
 bool is_as_got(const Memory& memory, std::span<const Sighting> sandboxes);
 
+// From the intent on, until nothing of it is left at the provider.
+bool has_finalizer(const api::Sandbox& wanted);
+
 // What is held back is of the Sandbox as it is wanted now.
 bool is_held_as_wanted(const Observation& seen);
 
