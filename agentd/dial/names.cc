@@ -48,15 +48,18 @@ Names::Domain::Domain(const aio::Executor& executor, const LookUp& how)
 Names::Names(aio::Executor executor, LookUp how)
     : executor_(std::move(executor)), how_(std::move(how)) {}
 
-// Nothing: in too many are names looked up. One where none is makes room.
-Names::Domain* Names::domain_of(const std::string& host) {
+// Nothing: in too many are names looked up. One where none is, and nobody is about to ask, makes
+// room.
+std::shared_ptr<Names::Domain> Names::domain_of(const std::string& host) {
   const std::string name = host.substr(std::min(host.find('.'), host.size()));
   const auto known = domains_.find(name);
-  if (known != domains_.end()) return known->second.get();
+  if (known != domains_.end()) return known->second;
   if (domains_.size() >= kDomainsMax)
-    std::erase_if(domains_, [](const auto& one) { return one.second->under_way.idle(); });
+    std::erase_if(domains_, [](const auto& one) {
+      return one.second.use_count() == 1 && one.second->under_way.idle();
+    });
   if (domains_.size() >= kDomainsMax) return nullptr;
-  return domains_.emplace(name, std::make_unique<Domain>(executor_, how_)).first->second.get();
+  return domains_.emplace(name, std::make_shared<Domain>(executor_, how_)).first->second;
 }
 
 aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseconds within) {
@@ -65,7 +68,7 @@ aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseco
     return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
                        ": too many names are looked up just now");
   };
-  Domain* const domain = domain_of(host);
+  const std::shared_ptr<Domain> domain = domain_of(host);
   if (!domain) co_return too_many();
   auto found = co_await aio::within(domain->under_way.get(host), within);
   if (!found)

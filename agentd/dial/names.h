@@ -40,11 +40,11 @@ class Names {
     aio::Background background{kThreadsEach};
     aio::Shared<std::string, base::Result<Addresses>> under_way;
   };
-  Domain* domain_of(const std::string& host);
+  std::shared_ptr<Domain> domain_of(const std::string& host);
 
   const aio::Executor executor_;
   const LookUp how_;
-  std::map<std::string, std::unique_ptr<Domain>> domains_;
+  std::map<std::string, std::shared_ptr<Domain>> domains_;  // Shared with those who ask in it.
 };
 
 }  // namespace agentd
