@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +43,8 @@ LEAVES_NO_FRAME void wait_and_end(void* given) {
   auto& scene = *static_cast<Scene*>(given);
   char byte = 0;
   ::close(scene.number_of_write);  // Its own copy.
-  static_cast<void>(!::read(scene.read.get(), &byte, 1));
+  // Not by the function of a sanitizer, which would note for ever that our thread is in it.
+  ::syscall(SYS_read, scene.read.get(), &byte, 1);
   ::_exit(4);
 }
 
