@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "controller/reconcile/reconciler.h"
 
 namespace controller {
@@ -13,6 +15,8 @@ struct Reconciler::Pass {
   const std::string& uid() const { return seen.wanted.metadata.uid; }
   e2b::Cloud& cloud(Priority priority) const { return session->gate->as(priority); }
 };
+
+inline Outcome failed(base::Error error) { return Outcome{.error = std::move(error)}; }
 
 // Another address is another provider, whatever it is called.
 inline const std::string& name_of_provider(const Session& session) {
