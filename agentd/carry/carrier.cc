@@ -99,8 +99,14 @@ aio::Task<> Carrier::ask_again() {
   Situation stays = situation(true);
   stays.alone = {};
   Step step = next_step(std::get<NoWay>(answer), stays);
-  if (auto* left = std::get_if<Leave>(&step)) co_return leave(std::move(left->close));
-  if (!access_.take_answer_due()) co_return;
+  const bool is_answer = access_.take_answer_due();
+  if (auto* left = std::get_if<Leave>(&step)) {
+    // It is not the credential by which it came in that has ended.
+    if (is_answer && left->close.reason == CloseReason::kExpired)
+      left->close.reason = CloseReason::kDenied;
+    co_return leave(std::move(left->close));
+  }
+  if (!is_answer) co_return;
   co_await harness_.outbox.put(
       wire::encode(wire::to_frame(wire::Renewed{ceiling_, access_.expires_ms()})));
 }

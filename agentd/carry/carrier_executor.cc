@@ -130,6 +130,8 @@ aio::Task<bool> Carrier::hand_back(ExecutorLink& link, Carried frame) {
   if (frame.is(FrameType::kClose) || frame.is(FrameType::kRenewed)) {
     auto message = message_in(frame.bytes);
     if (auto* close = message ? std::get_if<wire::Close>(&*message) : nullptr) {
+      // What the harness brought last is not of the subject that its session belongs to.
+      if (close->reason == CloseReason::kDenied && access_.take_answer_due()) leave(*close);
       ending_ = std::move(*close);
       co_return false;
     }

@@ -780,6 +780,30 @@ TEST(Carriers, TakeNoRefusalOfATokenThatWasReplacedMeanwhile) {
   aio::testing::run(site.loop, renew_while_it_is_asked(site));
 }
 
+// Why the link of a harness ended that renewed by it.
+aio::Task<std::string> refusal_of(Site& site, std::string token) {
+  Harness& harness = site.harness();
+  site.link(harness, "the first");
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  ask(harness, echo("once the link is open"));
+  EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
+  harness.session.renew(std::optional<std::string>(std::move(token)));
+  harness.wake();
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  co_return harness.left() + ": " + message(harness);
+}
+
+aio::Task<> bring_a_token_that_is_no_good(Site& site) {
+  site.ways.answer = [&]() -> Answer {
+    if (site.ways.last_token == "refused") return NoWay{wire::NoEntry::kDenied, "may not"};
+    const bool is_anothers = site.ways.last_token == "another's";
+    return site.executor.way(wire::Ceiling::kReadOnly, is_anothers ? "another" : "harness");
+  };
+  EXPECT_EQ(co_await refusal_of(site, "refused"), "denied: may not");
+  EXPECT_EQ(co_await refusal_of(site, "another's"), "denied: the token is another's");
+}
+TEST(Carriers, RefuseANextTokenThatIsNoGood) { aio::testing::tell(bring_a_token_that_is_no_good); }
+
 aio::Task<> lose_the_link_before_the_answer(Site& site) {
   Harness& harness = site.harness();
   site.link(harness, "the first");

@@ -52,13 +52,14 @@ class Executor {
   std::string key() const {
     return wire::derive_key("fleet", wire::TokenKind::kAttach, identity.uid, identity.epoch);
   }
-  Way way(wire::Ceiling ceiling = wire::Ceiling::kDangerFullAccess) const {
+  Way way(wire::Ceiling ceiling = wire::Ceiling::kDangerFullAccess,
+          std::string subject = "harness") const {
     const base::WallTime wall = clock.wall();
     const wire::Claims claims{.uid = identity.uid,
                               .epoch = identity.epoch,
                               .run = identity.run,
                               .ceiling = ceiling,
-                              .subject = "harness",
+                              .subject = std::move(subject),
                               .issued = wall,
                               .expires = wall + std::chrono::minutes(15)};
     return {.uid = identity.uid,

@@ -2,13 +2,16 @@
 name of, and controllers that go while harnesses work. Run one test: access_test.py NAME; without a name: their names."""
 
 import contextlib
+import json
+import os
+import pathlib
 import subprocess
 import sys
 
 import attach_test
 from agentd_test import BOX, agentd_in, refusal
 from attach_test import ask, door, harness_that_may_attach, port_of, published, wait_for_way_in
-from cluster_world import TEAM, cluster_world, world
+from cluster_world import GROUP, OWN, TEAM, cluster_world, world
 from direct import refusal_of
 from harness import Closed, Harness, Proxy, new_handle
 from world import run_inside, sum_of
@@ -53,6 +56,79 @@ def test_who_may_no_longer_attach_is_sent_away_at_the_next_look():
                 assert why in sent_away.message and why in at_the_door.message, (sent_away, at_the_door)
             expect_to_work(at_work["stays"])
             assert len(at_work["stays"].welcomes) == 1, at_work["stays"].welcomes
+        here.remove("box")
+        here.wait_gone()
+
+
+def places_in(here, agentd, replica):
+    """{where: bytes} of all that is written down or shown, but for what is a secret by its place."""
+    kinds = [f"/api/v1/namespaces/{space}/{kind}" for space in (TEAM, OWN) for kind in ("pods", "configmaps")]
+    kinds += [f"{GROUP}/{kind}" for kind in ("sandboxes", "sandboxproviders")] + ["/apis/events.k8s.io/v1/events"]
+    found = {kind: json.dumps(here.cluster.ask("GET", kind).body).encode() for kind in kinds}
+    found |= {"agentd's metrics": agentd.ask("/metrics")[1].encode(), "the controller's metrics": replica.metrics().encode()}
+    for pid in (entry.name for entry in os.scandir("/proc") if entry.name.isdigit()):
+        with contextlib.suppress(OSError):
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"sandfleet" in command:
+                found[f"what process {pid} was started with"] = command + pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    for path, folders, files in os.walk(here.folder):
+        folders[:] = [each for each in folders if not os.path.ismount(os.path.join(path, each))]
+        for file in (pathlib.Path(path, each) for each in files):
+            with contextlib.suppress(OSError):  # A socket, or what was removed meanwhile.
+                found[str(file)] = file.read_bytes()
+    return found
+
+
+def expect_to_be_nowhere(tokens, found):
+    for known in ("/agentd.log", "/one/log", "/audit.log", "/provider.log"):
+        assert any(place.endswith(known) for place in found), list(found)
+    where = {place for place, content in found.items() for token in tokens for part in token.split(".")[1:] if part.encode() in content}
+    assert not where, where
+
+
+def not_taken(harness, token):
+    try:
+        taken = harness.renew(token)
+    except Closed as told:
+        return told
+    raise AssertionError(f"taken: {taken}")
+
+
+def test_a_token_ends_and_its_session_waits_for_the_next():
+    with cluster_world() as here, door(here, "one") as replica:
+        account, other = harness_that_may_attach(here), account_that_may_attach(here, "other")
+        pod_of(here, account)
+        here.sandbox("box")
+        here.wait_ready("box")
+        with agentd_in(here, port_of(here, replica), "--check-seconds", "1") as agentd, contextlib.ExitStack() as links:
+            at_its_end = account.token_ending(-45)  # In a quarter of a minute nobody takes it.
+            good, of_its_pod, of_another = account.token(), account.token(pod=account.name), other.token()
+            for_all = account.token(audience=None)
+            ends, renews, mistaken, sly = (links.enter_context(Harness(agentd.socket, BOX, token))
+                                           for token in (at_its_end, at_its_end, good, good))
+            handle = new_handle()
+            ends.call("process.spawn", {"handle": handle, "argv": ["sleep", "600"], "graceMs": 3000, "stdin": "ignore",
+                                        "stdout": "discard", "stderr": "discard"}, mutating=True)
+            assert ends.welcomes[0]["expiresMs"] == 1, "it has ended, but for what the API server lets pass"
+            assert renews.renew(of_its_pod)["expiresMs"] > 50 * 60 * 1000
+
+            # A next one that is no good ends the link, and says why. Who comes back by a good one has its session again.
+            for harness, next_one, why in ((mistaken, for_all, "token"), (sly, of_another, "another's")):
+                told = not_taken(harness, next_one)
+                assert told.reason == "denied" and why in told.message, (told.reason, told.message)
+                harness.token = good
+                assert harness.connect().welcomes[0]["resumed"]
+
+            told = ends.end_of_link()
+            assert told.reason == "expired" and "token" in told.message, (told.reason, told.message)
+            assert refusal(agentd, at_its_end).reason == "denied"
+            ends.token = good
+            assert ends.connect().welcomes[0]["resumed"], "its session waits for as long as its lease"
+            assert not ends.call("process.wait", {"handle": handle, "until": "exit", "timeoutMs": 0})["reached"]
+            expect_to_work(renews)
+            assert len(renews.welcomes) == 1, renews.welcomes
+            way = ask(port_of(here, replica), good, published(here)).body["token"]
+            expect_to_be_nowhere((at_its_end, good, of_its_pod, of_another, for_all, way), places_in(here, agentd, replica))
         here.remove("box")
         here.wait_gone()
 

@@ -144,7 +144,7 @@ class Harness:
     def __init__(self, path, sandbox="default/box", token=None):
         self.path, self.sandbox, self.token = path, sandbox, token
         self.link = self.session = self.uid = self.lease_seconds = None
-        self.waiting, self.replies, self.streams, self.welcomes = {}, {}, {}, []
+        self.waiting, self.replies, self.streams, self.welcomes, self.renewals = {}, {}, {}, [], []
         self.last_id = self.last_seq = 0
 
     def connect(self):
@@ -198,6 +198,13 @@ class Harness:
             self.link.sendall(frame(kind, stream, header, payload, flags))
         except OSError as why:
             raise Closed(None, str(why)) from why
+
+    def renew(self, token):
+        """What the answer to its next token says; Closed when that is not taken."""
+        self.token, already = token, len(self.renewals)
+        self.send(RENEW, 0, {"token": token})
+        self.wait(lambda: len(self.renewals) > already)
+        return self.renewals[-1]
 
     def ask(self, op, args, mutating=False, up=False, down=False, streams=()):
         """The request's id; call() to wait for its reply."""
@@ -264,6 +271,8 @@ class Harness:
             self.send(PONG, 0, {})
         elif kind == WELCOME:
             self._begin(header)
+        elif kind == RENEWED:
+            self.renewals.append(header)
         elif kind == RESUME:
             self.open = True
             for number, request in sorted(self.waiting.items()):
