@@ -3,12 +3,16 @@ cut, frozen or killed. Run one test: agentd.py NAME; without a name: their names
 
 import contextlib
 import hashlib
+import json
 import socket
 import stat
 import sys
 
 from whole import agentd_before_a_box, world
-from harness import DATA, END, Closed, Harness, Proxy, new_handle
+from attach import ask
+from direct import DirectHarness, refusal_of
+from harness import ACK, CHALLENGE, DATA, END, NOTICE, Closed, Harness, Proxy, new_handle
+from ways import claims_of, executor_says, signed
 from world import provider_manifest, sandbox_manifest, sum_of, wait_until
 
 
@@ -113,6 +117,90 @@ def test_a_session_goes_on_after_a_pause():
         harness.wait(lambda: len(harness.welcomes) == 2)
         assert harness.welcomes[1]["resumed"], harness.welcomes
         assert harness.call("fs.stat", {"path": "before"})["info"]["type"] == "directory"
+
+
+class Survivor(Harness):
+    """Goes on in another session when its own is lost, and hears what it is told of that."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.losses, self.notices = [], []
+
+    def _begin(self, welcome):
+        if self.session and not welcome["resumed"]:
+            self.losses.append(welcome["why"])
+            self.session, self.last_seq = None, 0
+            self.waiting.clear()
+        super()._begin(welcome)
+
+    def _take(self, kind, flags, stream, header, payload):
+        if kind != NOTICE:
+            return super()._take(kind, flags, stream, header, payload)
+        self.notices.append(header)
+        self.send(ACK, 0, {"notices": header["number"]})
+
+
+class Intruder(DirectHarness):
+    """Does not mind that whoever answers has another key."""
+
+    def _take(self, kind, flags, stream, header, payload):
+        if kind == CHALLENGE:
+            header["proof"] = self._proof("executor", header["nonce"])
+        super()._take(kind, flags, stream, header, payload)
+
+
+def intrude(way):
+    with contextlib.closing(Intruder(way)) as harness:
+        try:
+            harness.dial()
+        except Closed as closed:
+            return closed.reason, closed.message
+    raise AssertionError(f"let in: {harness.welcomes}")
+
+
+def put_in_place_of(provider, controller, box):
+    """Another E2B sandbox, of the next epoch, as after a restore of a controller's records from before it was made."""
+    detail = provider.ask("GET", f"/sandboxes/{box}")[1]
+    assert provider.ask("DELETE", f"/sandboxes/{box}")[0] == 204
+    metadata = detail["metadata"] | {"sandfleet.epoch": "2", "sandfleet.nonce": "0" * 32}
+    status, made = provider.ask("POST", "/sandboxes", {"templateID": detail["templateID"], "timeout": 300, "secure": True,
+                                                       "autoPause": True, "metadata": metadata})
+    assert status == 201, made
+    (record,) = (controller.state / "sandboxes").rglob("*.json")
+    told = json.loads(record.read_text())
+    del told["object"]["status"]
+    record.write_text(json.dumps(told))
+
+
+def test_a_new_epoch_loses_all_sessions_and_takes_no_key_of_the_old_one():
+    with carried() as (provider, controller, agentd), contextlib.ExitStack() as links:
+        door, fleet_key = controller.state / "attach.sock", (controller.state / "fleet.key").read_bytes()
+        at_work, handle, old = [links.enter_context(Survivor(agentd.socket)) for _ in range(3)], new_handle(), ask(door).body
+        at_work[0].call("process.spawn", {"handle": handle, "argv": ["sleep", "600"], "graceMs": 3000, "stdin": "ignore",
+                                          "stdout": "discard", "stderr": "discard"}, mutating=True)
+        assert refusal_of(old) is None
+        controller.program.stop()
+        put_in_place_of(provider, controller, old["sandboxID"])
+        controller.start()
+
+        for harness in at_work:
+            harness.wait(lambda harness=harness: harness.losses and harness.notices and harness.open)
+            harness.call("fs.mkdir", {"path": harness.session}, mutating=True)
+            told = [each["kind"] for each in harness.notices]
+            assert (harness.losses, told) == (["lost"], ["recreated"]), (harness.losses, harness.notices)
+            assert (harness.welcomes[-1]["epoch"], harness.welcomes[-1]["uid"]) == (2, old["uid"]), harness.welcomes
+        lost = at_work[0].ask("process.wait", {"handle": handle, "until": "exit"})
+        at_work[0].wait(lambda: lost in at_work[0].replies)
+        assert at_work[0].replies[lost]["error"]["code"] == "NOT_FOUND", at_work[0].replies
+
+        # What was given out before opens nothing, nor does what the keys that root could read in the old sandbox can sign.
+        new = ask(door).body
+        claims = claims_of(new["token"])
+        assert refusal_of({**new, "token": old["token"]}) == "token refused: it is for another executor"
+        assert intrude({**new, "token": signed(fleet_key, "attach", claims, key_of_epoch=1)}) == ("denied", "the token was not proven")
+        assert executor_says(new["endpoint"], signed(fleet_key, "admin", claims, key_of_epoch=1))[0] == 401
+        assert executor_says(new["endpoint"], signed(fleet_key, "admin", claims))[0] == 200
+        assert refusal_of(new) is None
 
 
 def test_a_session_outlives_agentd():

@@ -27,9 +27,10 @@ def sealed(key, claims):
     return f"{text}.{url_text(hmac.digest(key, text.encode(), hashlib.sha256))}"
 
 
-def signed(fleet_key, kind, claims):
-    """The same by the fleet's key."""
-    key = hmac.digest(fleet_key, f"{kind}:{claims['uid']}:{claims['epoch']}".encode(), hashlib.sha256)
+def signed(fleet_key, kind, claims, key_of_epoch=None):
+    """The same by the fleet's key: by what it makes of their epoch, or of another."""
+    epoch = claims["epoch"] if key_of_epoch is None else key_of_epoch
+    key = hmac.digest(fleet_key, f"{kind}:{claims['uid']}:{epoch}".encode(), hashlib.sha256)
     return sealed(key, {**claims, "kind": kind})
 
 

@@ -162,7 +162,10 @@ base::Result<std::string> SessionHost::session_for(Link& link, Welcome& welcome)
       return known->first;
     }
     const auto ended = how_it_ended(*link.hello.session);
-    welcome.why = ended == SessionEnd::kLost ? NotResumed::kLost : NotResumed::kUnknown;
+    // One that this executor never had went with what was before, if the sandbox is another since.
+    const bool is_of_before = !ended && news_;
+    welcome.why =
+        ended == SessionEnd::kLost || is_of_before ? NotResumed::kLost : NotResumed::kUnknown;
     news = what_became_of(ended);
   }
   CHECK_OK(make_room_for(link.claims->subject));

@@ -510,6 +510,7 @@ TEST(SessionHost, HasNoNewsForWhoAsksForNoSession) {
   EXPECT_TRUE(notices(executor, open(executor)).empty());
   EXPECT_EQ(notices(executor, open(executor, std::string(32, 'a'))).at(0).kind, "recreated")
       << "of a session of before this executor";
+  EXPECT_EQ(open(executor, std::string(32, 'a')).welcome->why, NotResumed::kLost);
   executor.host.resumed({"uid-1", 3, 6, 7}, executor.now);
   EXPECT_EQ(notices(executor, open(executor, std::string(32, 'a'))).at(0).kind, "lost")
       << "that was another move's";
