@@ -7,7 +7,7 @@ import { FsError } from '@deepseek-ai/dsh-fs';
 import { toFsError } from '../src/fs/errors.js';
 import { contains, fileUrl, processPath } from '../src/fs/paths.js';
 import { decoded, withLf } from '../src/fs/text.js';
-import { backoffMs } from '../src/link/backoff.js';
+import { backoffMs, renewAfterMs } from '../src/link/backoff.js';
 import { NoToken, isFinal, readToken } from '../src/link/token.js';
 import { configSchema, objectionsTo, settle, type Config } from '../src/owner/config.js';
 import { confined, unconfined } from '../src/owner/confinement.js';
@@ -80,6 +80,12 @@ test('dialling again waits longer each time, to a bound, and not all at once', (
   assert.ok(backoffMs(0, () => 1) <= 50);
   assert.equal(backoffMs(100, () => 1), 5_000);
   assert.equal(backoffMs(100, () => 0), 2_500);
+});
+
+test('a credential is renewed before its end, and never again at once', () => {
+  assert.equal(renewAfterMs(3_600_000), 2_880_000);
+  assert.equal(renewAfterMs(1), 5_000);
+  assert.equal(renewAfterMs(1e15), 0x7fff_ffff, 'which is all that a timer takes');
 });
 
 test('the workspace of the host is the one of the sandbox, and no other folder of the host is anything', () => { // covers: W2

@@ -6,6 +6,7 @@ from scene import Scene
 from sandfleet.errors import RemoteError
 from sandfleet.events import Answered, Closed, Failed, Moved, Noticed, Opened, Welcomed
 from sandfleet.frames import Kind
+from sandfleet.link import RENEW_LEAST_S, renew_after
 from sandfleet.messages import LIMITS
 from sandfleet.session import (
     DEAD_AFTER_S,
@@ -321,3 +322,8 @@ def test_an_abandoned_session_tells_what_was_sent_from_what_was_not(scene):
     scene.session.abandon("the lease is over")
     codes = {event.id: event.failure.code for event in scene.events(Failed)}
     assert codes == {sent: "OUTCOME_UNKNOWN", unsent: "UNAVAILABLE"}
+
+
+def test_a_credential_is_renewed_before_its_end_and_never_again_at_once():
+    assert renew_after(3_600_000) == 2_880
+    assert renew_after(1) == RENEW_LEAST_S

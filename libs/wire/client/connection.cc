@@ -199,12 +199,10 @@ void Connection::hear_events() {
     cut_since_.reset();
     trouble_.clear();
     so_far_.denied = false;
-    const base::Milliseconds left(welcome_->expires_ms);
-    renew_at_ = left.count() == 0 ? base::Moment::max() : clock_.now() + left * 4 / 5;
+    note_expiry(base::Milliseconds(welcome_->expires_ms));
   };
   const auto hear_renewed = [this](CredentialRenewed& event) {
-    const base::Milliseconds left(event.renewed.expires_ms);
-    renew_at_ = left.count() == 0 ? base::Moment::max() : clock_.now() + left * 4 / 5;
+    note_expiry(base::Milliseconds(event.renewed.expires_ms));
   };
   for (ClientEvent& event : session_.take_events())
     std::visit(base::Overloaded{
@@ -216,6 +214,10 @@ void Connection::hear_events() {
                    [this](auto& other) { events_.emplace_back(std::move(other)); },
                },
                event);
+}
+
+void Connection::note_expiry(base::Milliseconds left) {
+  renew_at_ = left.count() == 0 ? base::Moment::max() : clock_.now() + renew_after(left);
 }
 
 void Connection::renew_credential() {

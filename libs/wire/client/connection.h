@@ -93,6 +93,7 @@ class Connection {
   void carry();
   Link::Received hear();
   void hear_events();
+  void note_expiry(base::Milliseconds left);
   void renew_credential();
   void hang_up(const std::optional<Close>& why);
   void go_without(const base::Error& why);

@@ -40,6 +40,10 @@ base::Milliseconds redial_after(const Redialling& so_far) {
   return base::BackOff{kRedialFirst, kRedialMost}.after(so_far.tries + 1, so_far.chance);
 }
 
+base::Milliseconds renew_after(base::Milliseconds left) {
+  return std::max(left * 4 / 5, kRenewLeast);
+}
+
 AfterLink after_close(const Close& close, const Redialling& so_far) {
   const auto usual = redial_after(so_far);
   switch (close.reason) {

@@ -41,6 +41,11 @@ AfterLink after_close(const Close& close, const Redialling& so_far);
 // welcome nobody waits for one that is not there.
 AfterLink without_credential(const base::Error& why, const Redialling& so_far);
 
+// When to bring the next credential, where the one at hand is good for `left`: not again and again
+// at once where the next is the same, or clocks differ.
+inline constexpr base::Milliseconds kRenewLeast{5'000};
+base::Milliseconds renew_after(base::Milliseconds left);
+
 // What this side could not do, as a failure of what was asked.
 Failure to_failure(const base::Error& error);
 

@@ -102,5 +102,10 @@ TEST(RedialAfter, DoublesUpToABoundAndSpreads) {
   EXPECT_LT(redial_after({.tries = 3, .chance = 0.9}), redial_after({.tries = 3, .chance = 0.1}));
 }
 
+TEST(RenewAfter, LeavesAFifthAndIsNeverAtOnce) {
+  EXPECT_EQ(renew_after(Milliseconds(3'600'000)), Milliseconds(2'880'000));
+  EXPECT_EQ(renew_after(Milliseconds(1)), kRenewLeast);
+}
+
 }  // namespace
 }  // namespace wire

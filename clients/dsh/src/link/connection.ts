@@ -8,7 +8,7 @@ import type { Call } from '../session/requests.js';
 import { Session, type SessionSettings } from '../session/session.js';
 import type { Piece } from '../session/incoming.js';
 import type { Dial } from './endpoint.js';
-import { backoffMs } from './backoff.js';
+import { backoffMs, renewAfterMs } from './backoff.js';
 import { isFinal } from './token.js';
 
 /** Whoever reads or writes a stream; told when it may go on. */
@@ -276,7 +276,7 @@ export class Connection {
       if (token === undefined) return; // The link is closed as expired, and dialling tells what is wrong.
       this.session.renew(token);
       this.pump();
-    }, Math.min(expiresMs * 0.8, 0x7fff_ffff));
+    }, renewAfterMs(expiresMs));
   }
 
   // What has happened is told, then what is due is sent, until neither is left.

@@ -18,7 +18,7 @@ LOG = logging.getLogger("sandfleet")
 TICK_S = 1.0
 FIRST_BACKOFF_S, MOST_BACKOFF_S = 0.05, 3.0
 PAUSED_S = 1.0  # After quiesce: until dialling again.
-RENEW_AT = 0.8  # Of a credential's time.
+RENEW_AT, RENEW_LEAST_S = 0.8, 5.0  # Of a credential's time; not at once again where the next is the same, or clocks differ.
 WRITE_AHEAD = 1 << 20  # Bytes that the socket's buffer takes before it asks to pause.
 WRITE_BYTES = 256 << 10  # At a time.
 
@@ -42,6 +42,11 @@ def is_final(error: OSError | ValueError, reached: bool) -> bool:
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return not reached
     return isinstance(error, (PermissionError, ValueError))
+
+
+def renew_after(expires_ms: int) -> float:
+    """In how many seconds the next credential is brought."""
+    return max(expires_ms / 1000 * RENEW_AT, RENEW_LEAST_S)
 
 
 class _Line(asyncio.Protocol):
@@ -224,7 +229,7 @@ class Link:
 
     def renew_in(self, expires_ms: int) -> None:
         if expires_ms and self._token:
-            self._set_timer("renew", expires_ms / 1000 * RENEW_AT, self._renew)
+            self._set_timer("renew", renew_after(expires_ms), self._renew)
 
     def _renew(self) -> None:
         try:
