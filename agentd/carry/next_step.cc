@@ -95,7 +95,10 @@ Step after(const wire::Close& close, const Situation& now) {
     case CloseReason::kVersion:
     case CloseReason::kProtocol:
       return leave(close.reason, close.message);
-    case CloseReason::kExpired:
+    case CloseReason::kExpired:  // One that is just from the service: some clock is wrong.
+      if (now.asked_now)
+        return try_again(now, false, "its executor counts the token for it as ended", retry_after);
+      return Ask{now.failures > 0 ? back_off(now) : 0ms};
     case CloseReason::kLost:
       return Ask{now.failures > 0 ? back_off(now) : 0ms};
     case CloseReason::kDenied:

@@ -143,7 +143,7 @@ class Executor {
     session->end(one.stream);
   }
 
-  wire::KnownTime time_;
+  wire::KnownTime time_{clock};
 
  public:
   wire::WebLinks host;

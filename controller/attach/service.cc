@@ -97,6 +97,7 @@ AttachService::AttachService(Parts parts, std::string fleet_key, WayTo way_to)
     : parts_(parts),
       fleet_key_(std::move(fleet_key)),
       way_to_(std::move(way_to)),
+      issuing_(parts.clock),
       ways_(kWaysMax),
       refusals_told_(kRefusalsTold, parts.clock.now()) {}
 
@@ -162,13 +163,14 @@ base::Result<envd::Route> AttachService::way_to(const api::Sandbox& sandbox,
 Json AttachService::reply_of(const Attached& attached) const {
   const api::Sandbox& sandbox = attached.sandbox;
   const api::SandboxStatus& status = sandbox.status;
+  const base::WallTime now = issuing_.now();
   const wire::Claims claims{.kind = wire::TokenKind::kAttach,
                             .uid = sandbox.metadata.uid,
                             .epoch = status.epoch,
                             .run = status.run,
                             .subject = attached.subject,
-                            .issued = parts_.clock.wall(),
-                            .expires = parts_.clock.wall() + kAttachTokenLife};
+                            .issued = now,
+                            .expires = now + kAttachTokenLife};
   const std::string key = wire::derive_key(fleet_key_, claims.kind, claims.uid, claims.epoch);
   Json headers = Json::object();
   for (const net::Header& header : attached.way.headers.all()) headers[header.name] = header.value;

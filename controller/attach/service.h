@@ -15,6 +15,7 @@
 #include "libs/metrics/registry.h"
 #include "libs/net/server/http_server.h"
 #include "libs/wire/attach.h"
+#include "libs/wire/issuing_time.h"
 
 namespace controller {
 
@@ -78,6 +79,7 @@ class AttachService {
   const Parts parts_;
   const std::string fleet_key_;
   const WayTo way_to_;
+  const wire::IssuingTime issuing_;
   std::mutex mutex_;
   ExpiringMap<Run, envd::Route> ways_;
   base::TokenBucket refusals_told_;

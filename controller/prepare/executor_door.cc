@@ -3,7 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "libs/wire/proof.h"
+#include "libs/base/log.h"
+#include "libs/wire/expiry.h"
 
 namespace controller {
 namespace {
@@ -22,6 +23,12 @@ std::optional<std::string> why_executor_refuses(const net::Response& reply) {
   return base::text_at(*json, "error");
 }
 
+std::optional<wire::TimeOfDay> says_expired(const net::Response& reply) {
+  const auto json = base::parse_json(reply.body);
+  const auto told = json ? wire::time_of_day_from_json(*json) : json.error();
+  return told ? std::optional(*told) : std::nullopt;
+}
+
 // The edge reached the sandbox, and its port was closed: only this answer names both.
 bool says_port_is_closed(const net::Response& reply) {
   if (reply.status != 502) return false;
@@ -36,6 +43,9 @@ base::Error error_of(const net::Response& reply, const std::string& path,
   if (const auto why = why_executor_refuses(reply))
     return base::error(base::ErrorCode::kDenied, "the executor answered ", answered, ": ",
                        net::tame(*why, token));
+  if (reply.status == 401 && says_expired(reply))
+    return base::error(base::ErrorCode::kUnavailable, "the executor answered ", answered,
+                       ": it counts our token as ended, since its clock is not ours");
   if (reply.status == 401 || reply.status == 403)
     return base::error(base::ErrorCode::kConflict,
                        "the provider's edge, not the executor, answered ", answered,
@@ -79,21 +89,56 @@ base::Result<wire::Health> HttpExecutorDoor::resumed(const wire::Resumed& resume
                      "the executor was told who it is and does not answer as that one");
 }
 
+net::Reply HttpExecutorDoor::send(const wire::Question& question, const std::string& token,
+                                  std::stop_token stop) {
+  net::Request request{.method = question.method,
+                       .url = route_.url + question.path,
+                       .headers = route_.headers,
+                       .body = question.body,
+                       .body_bytes_max = kReplyBytesMax};
+  request.headers.add("Authorization", "Bearer " + token);
+  request.headers.add(wire::kNonceField, question.nonce);
+  if (!request.body.empty()) request.headers.add("Content-Type", "application/json");
+  return transport_.send(request, kTimeout, stop);
+}
+
+// By the clock of an executor that counts our token as ended.
+std::optional<base::WallTime> HttpExecutorDoor::its_time(const net::Response& reply,
+                                                         const wire::Question& question) const {
+  const std::string proof = reply.headers.find(wire::kProofField).value_or("");
+  if (reply.status != 401 || !wire::is_proven(proof, admin_key_, question, reply.body))
+    return std::nullopt;
+  const auto told = says_expired(reply);
+  if (!told) return std::nullopt;
+  return base::WallTime(base::Milliseconds(told->now_ms));
+}
+
+// By a token that is good by its clock. Whether it has heard shows when it is asked again.
+void HttpExecutorDoor::tell_time(base::WallTime its_time, std::stop_token stop) {
+  auto claims = wire::unproven_claims(admin_token_);
+  if (!claims) return;
+  const base::WallTime now = claims->issued;
+  base::log::warn("the clock of an executor differs from ours, which it is told",
+                  {{"uid", claims->uid}, {"ahead_ms", (its_time - now).count()}});
+  claims->expires += its_time - now;
+  claims->issued = its_time;
+  const wire::TimeOfDay time{now.time_since_epoch().count()};
+  (void)send({wire::new_nonce(), "POST", "/v1/time", base::to_text(wire::to_json(time))},
+             wire::sign(*claims, admin_key_), stop);
+}
+
 template <typename Answer>
 base::Result<Answer> HttpExecutorDoor::ask(std::string method, const std::string& path,
                                            std::string body,
                                            base::Result<Answer> (*read)(const base::Json&),
                                            std::stop_token stop) {
-  const wire::Question question{wire::new_nonce(), std::move(method), path, std::move(body)};
-  net::Request request{.method = question.method,
-                       .url = route_.url + path,
-                       .headers = route_.headers,
-                       .body = question.body,
-                       .body_bytes_max = kReplyBytesMax};
-  request.headers.add("Authorization", "Bearer " + admin_token_);
-  request.headers.add(wire::kNonceField, question.nonce);
-  if (!request.body.empty()) request.headers.add("Content-Type", "application/json");
-  const auto reply = transport_.send(request, kTimeout, stop);
+  wire::Question question{wire::new_nonce(), std::move(method), path, std::move(body)};
+  auto reply = send(question, admin_token_, stop);
+  if (const auto its = reply ? its_time(*reply, question) : std::nullopt) {
+    tell_time(*its, stop);
+    question.nonce = wire::new_nonce();
+    reply = send(question, admin_token_, stop);
+  }
   if (!reply) return base::Error(reply.error());
   if (reply->status == 200) {
     TRY(const auto json, base::parse_json(reply->body));

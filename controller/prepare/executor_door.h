@@ -8,6 +8,7 @@
 #include "libs/envd/sandbox.h"
 #include "libs/net/transport.h"
 #include "libs/wire/admin.h"
+#include "libs/wire/proof.h"
 
 namespace controller {
 
@@ -36,6 +37,10 @@ class HttpExecutorDoor final : public ExecutorDoor {
   base::Result<wire::Health> resumed(const wire::Resumed& resumed, std::stop_token stop) override;
 
  private:
+  net::Reply send(const wire::Question& question, const std::string& token, std::stop_token stop);
+  std::optional<base::WallTime> its_time(const net::Response& reply,
+                                         const wire::Question& question) const;
+  void tell_time(base::WallTime its_time, std::stop_token stop);
   template <typename Answer>
   base::Result<Answer> ask(std::string method, const std::string& path, std::string body,
                            base::Result<Answer> (*read)(const base::Json&), std::stop_token stop);

@@ -7,6 +7,7 @@
 
 #include "controller/prepare/testing/proven.h"
 #include "libs/net/testing/fake_transport.h"
+#include "libs/wire/expiry.h"
 
 namespace controller {
 namespace {
@@ -96,6 +97,57 @@ TEST_F(Door, AsksWithAFreshNonceEachTime) {
   const auto asked = transport.requests();
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_NE(question_of(asked[0]).nonce, question_of(asked[1]).nonce);
+}
+
+// An executor by whose clock it is `now`, until it is told another time.
+struct ByItsClock {
+  net::Answer operator()(const net::Request& request) {
+    const wire::Question question = question_of(request);
+    const std::string token = request.headers.find("Authorization").value_or("").substr(7);
+    if (!wire::verify(token, wire::TokenKind::kAdmin, kKey, now)) {
+      const std::string body = base::to_text(wire::expired_body(now));
+      return net::answer(401, body, {{wire::kProofField, wire::prove(key, question, body)}});
+    }
+    if (question.path == "/v1/time")
+      now = base::WallTime(base::Milliseconds(
+          wire::time_of_day_from_json(*base::parse_json(question.body))->now_ms));
+    return answer_with_proof({.instance = "i", .version = "1", .identity = kTold}, kKey, question);
+  }
+  base::WallTime now;
+  const char* key = kKey;
+};
+
+TEST_F(Door, TellsTheTimeToAnExecutorWhoseClockIsAhead) {
+  const base::WallTime now{std::chrono::hours(480'000)};
+  const std::string token = wire::sign({.kind = wire::TokenKind::kAdmin,
+                                        .uid = "uid-1",
+                                        .epoch = 1,
+                                        .issued = now,
+                                        .expires = now + std::chrono::minutes(10)},
+                                       kKey);
+  const struct {
+    const char* name;
+    base::Milliseconds ahead;
+    const char* key;
+    bool heard;
+    std::size_t asked;
+  } cases[] = {
+      {"the same", base::Milliseconds(0), kKey, true, 1},
+      {"within the slack", std::chrono::minutes(14), kKey, true, 1},
+      {"ahead", std::chrono::hours(2), kKey, true, 3},
+      {"behind", -std::chrono::hours(2), kKey, true, 1},
+      {"an impostor's", std::chrono::hours(2), "another key", false, 1},
+  };
+  for (const auto& test : cases) {
+    ByItsClock executor{now + test.ahead, test.key};
+    net::FakeTransport transport([&](const net::Request& request) { return executor(request); });
+    HttpExecutorDoor door(transport, {.url = std::string(kTestRoute)}, kKey, token);
+    const auto health = door.health({});
+    EXPECT_EQ(health.ok(), test.heard) << test.name;
+    if (!health) EXPECT_NE(health.error().code, base::ErrorCode::kDenied) << "none is replaced";
+    EXPECT_EQ(transport.requests().size(), test.asked) << test.name;
+    if (test.asked > 1) EXPECT_EQ(executor.now, now) << test.name;
+  }
 }
 
 // What a request becomes when it is answered so.

@@ -46,16 +46,18 @@ SandboxReach::SandboxReach(TransportOf transport_of, const base::Clock& clock,
                            std::string fleet_key, const ExecutorFiles& executors)
     : transport_of_(std::move(transport_of)),
       clock_(clock),
+      issuing_(clock),
       fleet_key_(std::move(fleet_key)),
       executors_(executors) {}
 
 HttpExecutorDoor SandboxReach::door_of(net::Transport& transport, const Target& target) const {
+  const base::WallTime now = issuing_.now();
   const wire::Claims claims{.kind = wire::TokenKind::kAdmin,
                             .uid = target.uid,
                             .epoch = target.epoch,
                             .subject = "sandfleet-controller",
-                            .issued = clock_.wall(),
-                            .expires = clock_.wall() + kTokenLife};
+                            .issued = now,
+                            .expires = now + kTokenLife};
   const std::string key =
       wire::derive_key(fleet_key_, wire::TokenKind::kAdmin, target.uid, target.epoch);
   return {transport, route_to_executor(target.provider, target.handle), key,

@@ -8,6 +8,7 @@
 #include "controller/reconcile/reach.h"
 #include "libs/base/clock.h"
 #include "libs/net/transport.h"
+#include "libs/wire/issuing_time.h"
 
 namespace controller {
 
@@ -36,6 +37,7 @@ class SandboxReach final : public Reach {
 
   const TransportOf transport_of_;
   const base::Clock& clock_;
+  const wire::IssuingTime issuing_;
   const std::string fleet_key_;
   const ExecutorFiles& executors_;
 };

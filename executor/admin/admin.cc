@@ -5,6 +5,7 @@
 #include "libs/base/log.h"
 #include "libs/base/strings.h"
 #include "libs/base/version.h"
+#include "libs/wire/expiry.h"
 #include "libs/wire/proof.h"
 #include "libs/wire/token.h"
 
@@ -29,6 +30,7 @@ Admin::Admin(wire::StartSecrets secrets, std::optional<Marker> marker, const bas
     : secrets_(std::move(secrets)),
       marker_(std::move(marker)),
       clock_(clock),
+      time_(clock),
       activity_(clock.now(), std::move(meters)) {
   health_.instance = base::random_hex(16);
   health_.version = std::string(base::kVersion);
@@ -53,31 +55,34 @@ void Admin::adopt_marker() {
   }
 }
 
-base::Result<base::Done> Admin::admit(const aio::HttpHead& head) {
-  using base::ErrorCode;
+std::optional<Admin::Answer> Admin::refusal_of(const aio::HttpHead& head) {
   const auto token = bearer_token(head);
-  if (!token) return base::error(ErrorCode::kDenied, "an admin token is needed");
-  const auto claims =
-      wire::verify(*token, wire::TokenKind::kAdmin, secrets_.admin_key, time_.now(clock_.wall()));
-  if (!claims) return claims.error();
+  if (!token) return Answer{401, error_body("an admin token is needed")};
+  const auto claims = wire::verify_signed(*token, wire::TokenKind::kAdmin, secrets_.admin_key);
+  if (!claims) return Answer{401, error_body(claims.error().message)};
   // The key is this world's alone; a token that says otherwise was made by mistake.
   if (claims->uid != secrets_.uid || claims->epoch != secrets_.epoch)
-    return base::error(ErrorCode::kDenied, "token refused: it is for another executor");
+    return Answer{401, error_body("token refused: it is for another executor")};
+  const base::WallTime now = time_.now();
+  if (wire::has_expired(*claims, now)) return Answer{401, wire::expired_body(now)};
   time_.learn(claims->issued);
-  return base::Done{};
+  return std::nullopt;
 }
 
 aio::Task<> Admin::serve(std::shared_ptr<aio::HttpExchange> exchange) {
   const aio::HttpHead& head = exchange->head();
   Answer answered;
   aio::HttpFields fields = {{"Content-Type", "application/json"}};
-  if (const auto admitted = admit(head); !admitted) {
-    answered = {401, error_body(admitted.error().message)};
+  auto refusal = refusal_of(head);
+  // One that has ended is ours all the same.
+  const bool is_ours = !refusal || wire::time_of_day_from_json(refusal->body);
+  if (!is_ours) {
+    answered = *std::move(refusal);
   } else if (const auto body = co_await exchange->read_all(kBodyBytesMax); !body) {
     answered = {400, error_body(body.error().message)};
   } else {
-    answered = answer(head.method, head.path(), *body);
-    if (answered.status == 200)
+    answered = refusal ? *std::move(refusal) : answer(head.method, head.path(), *body);
+    if (answered.status == 200 || answered.status == 401)
       if (auto proof = prove(head, *body, base::to_text(answered.body)))
         fields.emplace_back(wire::kProofField, *std::move(proof));
   }
@@ -97,12 +102,22 @@ Admin::Answer Admin::answer(const std::string& method, const std::string& path,
                             const std::string& body) {
   if (method == "GET" && path == "/v1/health") return tell_health();
   if (method == "GET" && path == "/v1/activity") return tell_activity();
-  const bool quiesces = path == "/v1/quiesce";
-  if (method != "POST" || (!quiesces && path != "/v1/resumed"))
-    return {404, error_body("no such request: " + method + " " + path)};
   const auto json = base::parse_json(body.empty() ? "{}" : body);
   if (!json) return {400, error_body("the body is not JSON")};
-  return quiesces ? quiesce(*json) : resumed(*json);
+  if (method == "POST" && path == "/v1/quiesce") return quiesce(*json);
+  if (method == "POST" && path == "/v1/resumed") return resumed(*json);
+  if (method == "POST" && path == "/v1/time") return take_time(*json);
+  return {404, error_body("no such request: " + method + " " + path)};
+}
+
+Admin::Answer Admin::take_time(const base::Json& body) {
+  const auto told = wire::time_of_day_from_json(body);
+  if (!told) return {400, error_body(told.error().message)};
+  const base::WallTime now{base::Milliseconds(told->now_ms)};
+  base::log::warn("the clock here is not the controller's, which is taken",
+                  {{"ahead_ms", (time_.now() - now).count()}});
+  time_.tell(now);
+  return tell_health();
 }
 
 Admin::Answer Admin::tell_health() const {
@@ -142,7 +157,7 @@ Admin::Answer Admin::resumed(const base::Json& body) {
     if (const auto written = marker_->write(identity); !written)
       return {503, error_body(written.error().message)};
   health_.identity = identity;
-  time_.learn(base::WallTime(base::Milliseconds(told->now_ms)));
+  time_.tell(base::WallTime(base::Milliseconds(told->now_ms)));
   guard_.thaw();
   activity_.moved();  // Whoever wanted it to run has not had the time to use it.
   if (listener_) listener_->resumed(*told);

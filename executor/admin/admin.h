@@ -31,7 +31,7 @@ class PauseListener {
 };
 
 // What the controller may ask of an executor (libs/wire/admin.h). One loop's state, no lock.
-//   token -> health | activity | quiesce | resumed -> proof
+//   token -> health | activity | quiesce | resumed | time -> proof
 class Admin {
  public:
   // Without a marker what `resumed` said ends with this process. `meters`: of the programs inside.
@@ -55,13 +55,15 @@ class Admin {
     int status = 200;
     base::Json body;
   };
-  base::Result<base::Done> admit(const aio::HttpHead& head);
+  // Nothing: it is admitted.
+  std::optional<Answer> refusal_of(const aio::HttpHead& head);
   // Nothing where no proof is asked for.
   std::optional<std::string> prove(const aio::HttpHead& head, const std::string& body,
                                    const std::string& answer) const;
   Answer answer(const std::string& method, const std::string& path, const std::string& body);
   Answer quiesce(const base::Json& body);
   Answer resumed(const base::Json& body);
+  Answer take_time(const base::Json& body);
   Answer tell_health() const;
   Answer tell_activity();
   void thaw();

@@ -41,7 +41,7 @@ struct Site {
 
   aio::Loop loop;
   base::SystemClock clock;
-  wire::KnownTime time;
+  wire::KnownTime time{clock};
   wire::WebLinks links;
   aio::HttpServer server;
   int port = 0;

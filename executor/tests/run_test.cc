@@ -11,6 +11,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/testing/eventually.h"
 #include "libs/wire/admin.h"
+#include "libs/wire/expiry.h"
 #include "libs/wire/proof.h"
 #include "libs/wire/token.h"
 
@@ -52,8 +53,10 @@ Response ask(int port, const std::string& method, const std::string& path, const
   return request(port, method, path, fields, body.is_null() ? "" : body.dump());
 }
 
+constexpr std::int64_t kToldMs = 4'000'000'000'000;  // Long after now.
+
 Json resumed(const std::string& uid, std::int64_t epoch, std::int64_t run) {
-  return wire::to_json(wire::Resumed{{uid, epoch, 1, run}, 1'800'000'000'000});
+  return wire::to_json(wire::Resumed{{uid, epoch, 1, run}, kToldMs});
 }
 
 TEST(Run, LetsInNobodyWithoutTheRightToken) {
@@ -108,6 +111,34 @@ TEST(Run, ProvesItsAnswersToWhoAsksForIt) {
     EXPECT_TRUE(wire::is_proven(answer.fields.at("sandfleet-proof"), key, question, answer.body))
         << question.path;
   }
+}
+
+TEST(Run, IsToldTheTimeByWhoHasItsKey) {
+  Scratch folder;
+  Program program(arguments(folder), secrets());
+  const int port = program.wait_until_serving().port;
+  const std::string key = wire::derive_key(kFleetKey, wire::TokenKind::kAdmin, "uid-1", 2);
+  ASSERT_EQ(ask(port, "POST", "/v1/resumed", resumed("uid-1", 2, 5)).status, 200);
+  const wire::Question question{"n-1", "GET", "/v1/health", ""};
+  const auto refused =
+      request(port, "GET", "/v1/health",
+              {{"Authorization", "Bearer " + kGood}, {wire::kNonceField, question.nonce}}, "");
+  EXPECT_EQ(refused.status, 401);
+  ASSERT_TRUE(refused.fields.contains("sandfleet-proof")) << refused.body;
+  EXPECT_TRUE(wire::is_proven(refused.fields.at("sandfleet-proof"), key, question, refused.body));
+  const auto its = wire::time_of_day_from_json(refused.json());
+  ASSERT_TRUE(its) << refused.body;
+  EXPECT_GE(its->now_ms, kToldMs);
+
+  const base::WallTime its_time{base::Milliseconds(its->now_ms)};
+  const base::WallTime now = base::SystemClock().wall();
+  const base::Milliseconds ahead = its_time - now;
+  const Json time = wire::to_json(wire::TimeOfDay{now.time_since_epoch().count()});
+  EXPECT_EQ(ask(port, "POST", "/v1/time", time).status, 401) << "by a token that has ended";
+  const auto by_its_clock = token(wire::TokenKind::kAdmin, "uid-1", 2, ahead);
+  EXPECT_EQ(ask(port, "POST", "/v1/time", {{"nowMs", "noon"}}, by_its_clock).status, 400);
+  EXPECT_EQ(ask(port, "POST", "/v1/time", time, by_its_clock).status, 200);
+  EXPECT_EQ(ask(port, "GET", "/v1/health").status, 200);
 }
 
 TEST(Run, AQuiesceLapsesByItself) {

@@ -6,15 +6,44 @@
 
 namespace wire {
 
-// The best a serving side knows of the time: its own clock may have stood still in a pause, so it
-// is the latest of that, the birth of the newest valid token and what `resumed` said.
+// What the clocks of fleet and sandbox may differ by.
+inline constexpr base::Milliseconds kClockSlack = std::chrono::minutes(5);
+
+// The time as a serving side knows it, for judging whether a token has ended: what it was told
+// last, carried on by the monotonic clock, so that setting a wall clock moves nothing. The latest
+// of its own wall clock and the births of valid tokens counts beyond that, since a pause may have
+// gone unheard; only up to the slack, or one whose clock was ahead for a moment would lock out all
+// others.
 class KnownTime {
  public:
-  void learn(base::WallTime time) { latest_ = std::max(latest_, time); }
-  base::WallTime now(base::WallTime own_clock) const { return std::max(own_clock, latest_); }
+  explicit KnownTime(const base::Clock& clock)
+      : clock_(clock), told_(clock.wall()), at_(clock.now()), birth_(told_), born_at_(at_) {}
+
+  base::WallTime now() const {
+    const base::Moment moment = clock_.now();
+    const base::WallTime told = told_ + (moment - at_);
+    const base::WallTime heard = std::max(clock_.wall(), birth_ + (moment - born_at_));
+    return std::clamp(heard, told, told + kClockSlack);
+  }
+  // The birth of a valid token.
+  void learn(base::WallTime birth) {
+    const base::Moment moment = clock_.now();
+    if (birth <= birth_ + (moment - born_at_)) return;
+    birth_ = birth;
+    born_at_ = moment;
+  }
+  // By the controller, which is believed whatever it says.
+  void tell(base::WallTime now) {
+    told_ = birth_ = now;
+    at_ = born_at_ = clock_.now();
+  }
 
  private:
-  base::WallTime latest_{};
+  const base::Clock& clock_;
+  base::WallTime told_;
+  base::Moment at_;
+  base::WallTime birth_;
+  base::Moment born_at_;
 };
 
 }  // namespace wire

@@ -4,6 +4,7 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/json.h"
+#include "libs/wire/expiry.h"
 #include "libs/wire/words.h"
 
 namespace wire {
@@ -86,8 +87,7 @@ std::string sign(const Claims& claims, std::string_view key) {
   return token + "." + base::to_base64url(base::hmac_sha256(key, token));
 }
 
-base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
-                            base::WallTime now, base::Milliseconds slack) {
+base::Result<Claims> verify_signed(std::string_view token, TokenKind kind, std::string_view key) {
   const auto dot = last_dot(token);
   if (!dot) return denied("not a Sandfleet token");
   // The signature comes first: nothing of an unsigned text is believed, not even its kind.
@@ -99,8 +99,14 @@ base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_
   if (claims->kind != kind)
     return base::error(base::ErrorCode::kDenied, "token refused: it is for ", to_word(claims->kind),
                        ", not for ", to_word(kind));
-  if (claims->expires + slack < now) return denied("expired");
   return *claims;
+}
+
+base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
+                            base::WallTime now, base::Milliseconds slack) {
+  TRY(auto claims, verify_signed(token, kind, key));
+  if (claims.expires + slack < now) return denied("expired");
+  return claims;
 }
 
 base::Result<Claims> unproven_claims(std::string_view token) {

@@ -3,7 +3,9 @@
 #include <functional>
 
 #include "libs/base/crypto.h"
+#include "libs/base/testing/fake_clock.h"
 #include "libs/wire/admin.h"
+#include "libs/wire/issuing_time.h"
 #include "libs/wire/known_time.h"
 #include "libs/wire/proof.h"
 #include "libs/wire/token.h"
@@ -12,7 +14,9 @@ namespace wire {
 namespace {
 
 using base::ErrorCode;
+using std::chrono::hours;
 using std::chrono::minutes;
+using std::chrono::seconds;
 
 const base::WallTime kNow(base::Milliseconds(1'800'000'000'000));
 const std::string kFleetKey(32, 'k');
@@ -200,14 +204,49 @@ TEST(AdminMessages, NameTheFieldThatIsWrong) {
 }
 
 TEST(KnownTime, IsTheLatestThatWasHeardOf) {
-  KnownTime known;
-  const base::WallTime early(base::Seconds(10)), late(base::Seconds(20));
-  EXPECT_EQ(known.now(early), early);
-  known.learn(late);
-  EXPECT_EQ(known.now(early), late);
-  known.learn(early);
-  EXPECT_EQ(known.now(early), late);
-  EXPECT_EQ(known.now(late + base::Seconds(1)), late + base::Seconds(1));
+  base::FakeClock clock;
+  KnownTime known(clock);
+  const base::WallTime began = clock.wall();
+  clock.advance(seconds(10));
+  EXPECT_EQ(known.now(), began + seconds(10));
+  known.learn(began + seconds(20));
+  EXPECT_EQ(known.now(), began + seconds(20));
+  known.learn(began + seconds(15));
+  EXPECT_EQ(known.now(), began + seconds(20));
+  clock.advance(seconds(10));
+  EXPECT_EQ(known.now(), began + seconds(30)) << "it goes on";
+  clock.jump_wall(seconds(15));
+  EXPECT_EQ(known.now(), began + seconds(35)) << "it stood still, and was set";
+}
+
+TEST(IssuingTime, GoesOnWhenTheWallClockIsSetBack) {
+  base::FakeClock clock;
+  const IssuingTime issuing(clock);
+  const base::WallTime began = clock.wall();
+  clock.jump_wall(hours(2));
+  EXPECT_EQ(issuing.now(), began + hours(2));
+  clock.jump_wall(-hours(4));
+  clock.advance(minutes(1));
+  EXPECT_EQ(issuing.now(), began + hours(2) + minutes(1));
+  clock.jump_wall(hours(5));
+  EXPECT_EQ(issuing.now(), began + hours(3) + minutes(1));
+}
+
+TEST(KnownTime, IsMovedBeyondTheSlackByTheControllerAlone) {
+  base::FakeClock clock;
+  KnownTime known(clock);
+  const base::WallTime began = clock.wall();
+  clock.jump_wall(-hours(2));
+  EXPECT_EQ(known.now(), began);
+  clock.jump_wall(hours(4));
+  EXPECT_EQ(known.now(), began + kClockSlack);
+  for (int token = 0; token < 3; ++token) known.learn(began + hours(5));
+  EXPECT_EQ(known.now(), began + kClockSlack);
+  known.tell(began + hours(2));
+  EXPECT_EQ(known.now(), began + hours(2));
+  known.tell(began - hours(2));
+  clock.jump_wall(-hours(4));
+  EXPECT_EQ(known.now(), began - hours(2)) << "back as well as forth";
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ struct Site {
   base::TemporaryCgroup cgroup;
   aio::Loop loop;
   MovedClock clock;
-  wire::KnownTime time;
+  wire::KnownTime time{clock};
   aio::Background background;
   std::unique_ptr<Containments> containments;
   Activity activity;

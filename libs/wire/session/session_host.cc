@@ -5,13 +5,13 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/strings.h"
+#include "libs/wire/expiry.h"
 #include "libs/wire/proof.h"
 
 namespace wire {
 namespace {
 
 constexpr std::size_t kGoneMax = 64;
-constexpr base::Milliseconds kSlack = std::chrono::minutes(5);
 constexpr std::size_t kSessionIdBytes = 16;
 constexpr std::size_t kLinkNameBytes = 8;
 
@@ -90,14 +90,23 @@ void SessionHost::hand_on(LinkId id, Link& link, Message message) {
   for (SessionEvent& event : *events) events_.push_back({link.session, std::move(event)});
 }
 
-base::Result<Claims> SessionHost::judge(const std::string& claims, Now now) const {
-  using base::ErrorCode;
-  TRY(auto said, verify_claims(claims, TokenKind::kAttach, settings_.attach_key, now.wall));
-  if (said.uid != identity_.uid || said.epoch != identity_.epoch)
-    return base::error(ErrorCode::kDenied, "token refused: it is for another executor");
-  if (said.run != identity_.run)
-    return base::error(ErrorCode::kDenied, "token refused: it is for another run");
-  return said;
+// Nothing: the link is told why.
+std::optional<Claims> SessionHost::judge(LinkId id, Link& link, const std::string& claims,
+                                         Now now) {
+  const auto refuse = [&](CloseReason reason, std::string_view why) {
+    close(id, link, reason, why);
+    return std::nullopt;
+  };
+  // Whether it has ended is looked at last.
+  auto said =
+      verify_claims(claims, TokenKind::kAttach, settings_.attach_key, base::WallTime::min());
+  if (!said) return refuse(CloseReason::kDenied, said.error().message);
+  if (said->uid != identity_.uid || said->epoch != identity_.epoch)
+    return refuse(CloseReason::kDenied, "token refused: it is for another executor");
+  if (said->run != identity_.run)
+    return refuse(CloseReason::kDenied, "token refused: it is for another run");
+  if (has_expired(*said, now.wall)) return refuse(CloseReason::kExpired, "token refused: expired");
+  return *std::move(said);
 }
 
 void SessionHost::greet(LinkId id, Link& link, Hello hello, Now now) {
@@ -107,8 +116,8 @@ void SessionHost::greet(LinkId id, Link& link, Hello hello, Now now) {
                  "version " + std::to_string(kProtocolVersion) + " is spoken here");
   if (!hello.claims)
     return close(id, link, CloseReason::kDenied, "a token is needed that proves itself unseen");
-  auto claims = judge(*hello.claims, now);
-  if (!claims) return close(id, link, CloseReason::kDenied, claims.error().message);
+  auto claims = judge(id, link, *hello.claims, now);
+  if (!claims) return;
   if (hello.uid && *hello.uid != identity_.uid)
     return close(id, link, CloseReason::kDenied, "this is another sandbox than the one meant");
   link.phase = Phase::kChallenged;
@@ -234,8 +243,8 @@ News SessionHost::what_became_of(std::optional<SessionEnd> why) const {
 void SessionHost::renew(LinkId id, Link& link, const Renew& renewal, Now now) {
   if (!renewal.claims)
     return close(id, link, CloseReason::kDenied, "a token is needed that proves itself unseen");
-  auto claims = judge(*renewal.claims, now);
-  if (!claims) return close(id, link, CloseReason::kDenied, claims.error().message);
+  auto claims = judge(id, link, *renewal.claims, now);
+  if (!claims) return;
   const std::string secret = secret_of(*renewal.claims, settings_.attach_key);
   if (!is_link_proof(*renewal.proof, ProofOf::kRenewal, secret, link.nonces))
     return close(id, link, CloseReason::kDenied, "the token was not proven");
@@ -312,7 +321,7 @@ void SessionHost::tick(Now now) {
     if (link.phase != Phase::kOpen) {
       if (waited >= (link.phase == Phase::kFresh ? kHelloWithin : kHandshakeWithin))
         close(id, link, CloseReason::kDenied, "it took too long to prove itself");
-    } else if (link.claims->expires + kSlack < now.wall) {
+    } else if (has_expired(*link.claims, now.wall)) {
       close(id, link, CloseReason::kExpired, "its token has ended");
     } else if (link.pulse.dead(now.moment)) {
       close(id, link, CloseReason::kSilent, "nothing was heard for 45 s");

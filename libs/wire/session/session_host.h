@@ -112,7 +112,7 @@ class SessionHost {
   void renew(LinkId id, Link& link, const Renew& renewal, Now now);
   void hand_on(LinkId id, Link& link, Message message);
   void break_off(LinkId id, Link& link, std::string_view why);
-  base::Result<Claims> judge(const std::string& claims, Now now) const;
+  std::optional<Claims> judge(LinkId id, Link& link, const std::string& claims, Now now);
   base::Result<std::string> session_for(Link& link, Welcome& welcome);
   base::Result<base::Done> make_room_for(const std::string& subject);
   std::optional<SessionEnd> how_it_ended(const std::string& session) const;

@@ -68,14 +68,17 @@ struct Opened {
   std::optional<Welcome> welcome;
 };
 
-// Goes through the whole handshake; no welcome when it was refused.
-Opened open(Executor& executor, const Claims& claims, Hello hello = {}) {
+// Goes through the whole handshake; no welcome when it was refused, and why.
+Opened open(Executor& executor, const Claims& claims, Hello hello = {},
+            CloseReason* refusal = nullptr) {
   const SplitToken token = *split_token(sign(claims, kKey));
   Opened opened{.link = *executor.host.link_up(executor.now), .nonces = {new_nonce(), {}}};
   hello.claims = token.claims;
   hello.nonce = opened.nonces.client;
   executor.say(opened.link, hello);
   const auto answer = executor.hear(opened.link);
+  if (const auto* close = answer ? std::get_if<Close>(&*answer) : nullptr; close && refusal)
+    *refusal = close->reason;
   const auto* challenge = answer ? std::get_if<Challenge>(&*answer) : nullptr;
   if (!challenge) return opened;
   opened.nonces.server = challenge->nonce;
@@ -122,19 +125,22 @@ TEST(SessionHost, RefusesWhoHasNoTokenOfItsOwn) {
   const struct {
     const char* name;
     Claims claims;
+    CloseReason reason = CloseReason::kDenied;
   } cases[] = {
       {"an_admins", with([](Claims& c) { c.kind = TokenKind::kAdmin; })},
       {"another_uid", with([](Claims& c) { c.uid = "uid-2"; })},
       {"another_epoch", with([](Claims& c) { c.epoch = 2; })},
       {"an_older_run", with([](Claims& c) { c.run = 6; })},
       {"a_later_run", with([](Claims& c) { c.run = 8; })},
-      {"expired", with([](Claims& c) { c.expires -= minutes(21); })},
+      {"expired", with([](Claims& c) { c.expires -= minutes(21); }), CloseReason::kExpired},
   };
   for (const auto& test : cases) {
     Executor executor;
-    const Opened opened = open(executor, test.claims);
+    CloseReason told = CloseReason::kOther;
+    const Opened opened = open(executor, test.claims, {}, &told);
     EXPECT_FALSE(opened.welcome) << test.name;
     EXPECT_TRUE(executor.host.over(opened.link)) << test.name;
+    EXPECT_EQ(told, test.reason) << test.name;
     EXPECT_EQ(executor.host.newest_birth(), base::WallTime{}) << test.name;
   }
 }

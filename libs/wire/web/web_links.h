@@ -55,7 +55,7 @@ class WebLinks {
   aio::Task<> read(Link link);
   aio::Task<> write(Link link);
   std::vector<std::string> next_frames(LinkId link);
-  Now now() const { return {clock_.now(), time_.now(clock_.wall())}; }
+  Now now() const { return {clock_.now(), time_.now()}; }
   void settle();  // What the host has just learned goes where it belongs.
 
   SessionHost host_;
