@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <csignal>
 #include <iterator>
-#include <utility>
 
 namespace cli {
 namespace {
@@ -55,8 +54,11 @@ bool LocalTerminal::take() {
   return true;
 }
 
+// Who sets it in the background is stopped: tcsetattr(3), SIGTTOU.
 void LocalTerminal::give_back() {
-  if (std::exchange(taken_, false)) set(descriptor_, *before_);
+  if (!taken_ || !has_foreground()) return;
+  set(descriptor_, *before_);
+  taken_ = false;
 }
 
 wire::TerminalSize LocalTerminal::size() const {

@@ -9,7 +9,7 @@
 namespace cli {
 
 // The terminal that this program was started in, and the only one who changes its settings. However
-// it is left, it is as others had it last.
+// it is left in the foreground, it is as others had it last.
 class LocalTerminal {
  public:
   explicit LocalTerminal(int descriptor);
@@ -22,6 +22,7 @@ class LocalTerminal {
   // others have had it; false: it is ours already, or not to be had. In the background this stops
   // the job, as any that wants a terminal, until it is in the foreground.
   bool take();
+  // In the background it is another's already, who sets it as he likes: nothing is done.
   void give_back();
   bool taken() const { return taken_; }
   // 24 by 80 where it does not know.
