@@ -1,5 +1,7 @@
 #include "cli/reach/way.h"
 
+#include <algorithm>
+
 #include "libs/base/files.h"
 #include "libs/base/strings.h"
 #include "libs/wire/frames/message.h"
@@ -24,6 +26,8 @@ std::string space_for(const Options& options, const Surroundings& around) {
   const auto place = choose_place(options, around);
   return place && place->cluster ? place->cluster->space : "default";
 }
+
+bool is_of_a_token(char byte) { return byte >= '!' && byte <= '~'; }
 
 }  // namespace
 
@@ -59,8 +63,8 @@ std::function<Result<wire::Credential>()> credential_from(const std::string& tok
     TRY(const auto text, base::read_file(token_file));
     std::string token(base::trim(text));
     if (token.empty()) return error(ErrorCode::kNotFound, "there is no token in ", token_file);
-    if (token.size() > wire::kTokenBytesMax)
-      return error(ErrorCode::kInvalid, token_file, " holds no token: it is too long");
+    if (token.size() > wire::kTokenBytesMax || !std::ranges::all_of(token, is_of_a_token))
+      return error(ErrorCode::kInvalid, token_file, " holds no token");
     return wire::Credential(std::optional<std::string>(std::move(token)));
   };
 }

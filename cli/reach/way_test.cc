@@ -114,9 +114,28 @@ TEST(CredentialFrom, ReadsTheFileAgainForEachLink) {
   EXPECT_EQ(shown(credential()), "second");
   ASSERT_TRUE(base::write_file_atomically(path, "\n", 0600));
   EXPECT_EQ(credential().error().code, ErrorCode::kNotFound) << "it may be on its way";
-  ASSERT_TRUE(base::write_file_atomically(path, std::string(9'000, 'x'), 0600));
-  EXPECT_EQ(credential().error().code, ErrorCode::kInvalid);
   EXPECT_EQ(shown(credential_from("")()), std::nullopt);
+}
+
+// As the other clients read it: clients/python/tests/token_file_test.py,
+// clients/dsh/test/rules.test.ts.
+TEST(CredentialFrom, TakesNothingForATokenThatIsNone) {
+  const base::TemporaryFolder folder;
+  const auto path = folder / "token";
+  for (const std::string& token : {std::string("!a.b~"), std::string(8'192, 'x')}) {
+    ASSERT_TRUE(base::write_file_atomically(path, " \r\n\t" + token + "\n", 0600));
+    EXPECT_EQ(shown(credential_from(path)()), token);
+  }
+  using namespace std::string_literals;
+  for (const std::string& content :
+       {std::string(8'193, 'x'), "a b"s, "a\nb"s, "\x7f"s, "\xff"s, "\xc3\xa9"s, "a\0b"s,
+        "\xc2\xa0\x61"s, "\xef\xbb\xbf\x61"s, "\va"s}) {
+    ASSERT_TRUE(base::write_file_atomically(path, content, 0600));
+    const auto none = credential_from(path)();
+    ASSERT_FALSE(none) << content.substr(0, 9);
+    EXPECT_EQ(none.error().code, ErrorCode::kInvalid);
+    EXPECT_THAT(none.error().message, testing::EndsWith(" holds no token"));
+  }
 }
 
 }  // namespace

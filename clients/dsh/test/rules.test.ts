@@ -130,11 +130,27 @@ test('a token that cannot be had now is waited for, and one that will not come i
     await writeFile(file, ' a.b.c\n');
     assert.equal(await readToken(file), 'a.b.c');
     assert.equal(await kindOf(join(file, 'below')), 'absent');
-    for (const [content, kind] of [['\n', 'absent'], ['a b', 'refused'], ['é', 'refused'], ['x'.repeat(8_193), 'refused']] as const) {
-      await writeFile(file, content);
-      assert.equal(await kindOf(file), kind, content.slice(0, 9));
-    }
+    await writeFile(file, '\n');
+    assert.equal(await kindOf(file), 'absent');
     assert.equal(await kindOf(folder), 'later');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+// As the other clients read it: clients/python/tests/token_file_test.py, cli/reach/way_test.cc.
+test('nothing is taken for a token that is none', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'token-'));
+  const file = join(folder, 'token');
+  try {
+    for (const token of ['!a.b~', 'x'.repeat(8_192)]) {
+      await writeFile(file, ` \r\n\t${token}\n`);
+      assert.equal(await readToken(file), token);
+    }
+    for (const content of ['x'.repeat(8_193), 'a b', 'a\nb', '\x7f', '\xff', '\xc3\xa9', 'a\0b', '\xa0a', '\xef\xbb\xbfa', '\va']) {
+      await writeFile(file, content, 'latin1');
+      await assert.rejects(readToken(file), (error: NoToken) => error.kind === 'refused' && error.message.endsWith(' holds no token'), content.slice(0, 9));
+    }
   } finally {
     await rm(folder, { recursive: true });
   }

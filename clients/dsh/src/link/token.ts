@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 
-const tokenMost = 8_192;
+// docs/protocol.md, "Without a token".
+const blanksAround = /^[ \t\r\n]+|[ \t\r\n]+$/g;
+const wholeToken = /^[\x21-\x7e]{1,8192}$/;
 
 /** Why there is no token to dial with. `absent`: it is not there; `refused`: none will come; else it may be there later. */
 export class NoToken extends Error {
@@ -15,14 +17,14 @@ const kindOf: Record<string, NoToken['kind']> = { ENOENT: 'absent', ENOTDIR: 'ab
 export async function readToken(file: string): Promise<string> {
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = await readFile(file, 'latin1'); // A character is a byte.
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
     throw new NoToken(message, kindOf[code ?? ''] ?? 'later');
   }
-  const token = text.trim();
+  const token = text.replace(blanksAround, '');
   if (token === '') throw new NoToken(`there is no token in ${file}`, 'absent');
-  if (token.length > tokenMost || !/^[\x21-\x7e]+$/.test(token)) throw new NoToken(`${file} holds no token`, 'refused');
+  if (!wholeToken.test(token)) throw new NoToken(`${file} holds no token`, 'refused');
   return token;
 }
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Self
 
 from . import names
@@ -15,35 +13,17 @@ from .custody import PROOF_S, Custody
 from .errors import Failure, Quarantined, RemoteError
 from .events import Notice, Welcome
 from .files import Files
-from .link import TokenSource
 from .names import Name
 from .processes import Process
 from .runs import OnOutput, Run, RunResult, collected
 from .search import Search
 from .session import Settings
 from .specs import DISCARD, GRACE_S, PIPE, Collect, Input, Listed, Output, Spec, state_of
+from .token_file import token_source
 
 DEFAULT_SOCKET = "/run/sandfleet/agentd.sock"
 FEATURES = ("files", "watch", "processes", "terminals", "archives", "search")
 TERMINAL_TAIL_BYTES = 4 << 20
-TOKEN_BYTES_MAX = 8192
-
-
-def _token_source(token_file: Name | None) -> TokenSource | None:
-    """Read anew each time: a projected token changes."""
-    if token_file is None:
-        return None
-    path = Path(os.fsdecode(token_file))
-
-    def read() -> str:
-        token = path.read_text().strip()
-        if not token:
-            raise FileNotFoundError(errno.ENOENT, "there is no token in it", str(path))
-        if len(token) > TOKEN_BYTES_MAX or not token.isascii():
-            raise ValueError(f"{path} holds no token")
-        return token
-
-    return read
 
 
 class Sandbox:
@@ -73,7 +53,7 @@ class Sandbox:
         self.name = f"{namespace or 'default'}/{short}"
         self._path = os.fsdecode(socket or os.environ.get("SANDFLEET_AGENTD_SOCKET") or DEFAULT_SOCKET)
         self._settings = Settings(client, FEATURES, namespace or "default", short, lease_seconds)
-        self._token, self._on_notice = _token_source(token_file), on_notice
+        self._token, self._on_notice = token_source(token_file), on_notice
         self._permission_mode, self._workspace_root, self._ripgrep = permission_mode, workspace_root, ripgrep
         self._custody = Custody(lifetime, proof_seconds)
         self._connection: Connection | None = None
