@@ -168,7 +168,7 @@ TEST_F(Inside, DetachLeavesACommandToItself) {
 
 TEST_F(Inside, KillIsDoneWhenWhatItEndedIsForgottenBeforeItAsks) {
   const std::string handle(16, 'a');
-  server_.with([&](wire::SessionHost&) { processes_.add(handle, "fleeting"); });
+  with([&](ScriptedProcesses& processes) { processes.add(handle, "fleeting"); });
   EXPECT_EQ(run({"kill", handle}), 0);
   EXPECT_EQ(told_.str(), "process/" + handle + " ended\n");
   EXPECT_EQ(run({"kill", handle}), kNotFound);
@@ -176,9 +176,9 @@ TEST_F(Inside, KillIsDoneWhenWhatItEndedIsForgottenBeforeItAsks) {
 
 TEST_F(Inside, PsAndKillKnowWhatOthersHaveBegun) {
   const std::string handle(16, 'a'), other(16, 'b');
-  server_.with([&](wire::SessionHost&) {
-    processes_.add(handle, "stubborn");
-    processes_.add(other, "hang");
+  with([&](ScriptedProcesses& processes) {
+    processes.add(handle, "stubborn");
+    processes.add(other, "hang");
   });
   EXPECT_EQ(run({"ps"}), 0);
   EXPECT_THAT(told_.str(),
@@ -202,9 +202,9 @@ TEST_F(Inside, PsAndKillKnowWhatOthersHaveBegun) {
 
 TEST_F(Inside, PsGoesThroughAsManyPagesAsThereAre) {
   constexpr int kMany = 200;  // The server's pages hold one.
-  server_.with([&](wire::SessionHost&) {
+  with([&](ScriptedProcesses& processes) {
     for (int i = 0; i < kMany; ++i)
-      processes_.add("handle-number-" + std::to_string(1000 + i), "hang");
+      processes.add("handle-number-" + std::to_string(1000 + i), "hang");
   });
   EXPECT_EQ(run({"ps"}), 0);
   EXPECT_EQ(std::ranges::count(told_.str(), '\n'), kMany + 1);

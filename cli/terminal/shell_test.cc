@@ -42,14 +42,10 @@ class Shell : public Inside {
   }
   std::string handle() {
     std::string handle;
-    server_.with([&](wire::SessionHost&) {
-      handle = wire::from_json<wire::SpawnArgs>(processes_.last_spawn()->args)->handle;
+    with([&](ScriptedProcesses& processes) {
+      handle = wire::from_json<wire::SpawnArgs>(processes.last_spawn()->args)->handle;
     });
     return handle;
-  }
-  template <typename Use>
-  void with(Use use) {
-    server_.with([&](wire::SessionHost&) { use(processes_); });
   }
 
   // The server takes what came last for no frame, and ends the session of that link.
@@ -259,7 +255,7 @@ TEST_F(Inside, AShellNeedsATerminal) {
   EXPECT_EQ(run({"shell", "--", "sh"}), kNotBegun);
   EXPECT_THAT(warned_.str(), HasSubstr("exec -i"));
   const std::string handle(16, 'a');
-  server_.with([&](wire::SessionHost&) { processes_.add_detached(handle, "sh"); });
+  with([&](ScriptedProcesses& processes) { processes.add_detached(handle, "sh"); });
   EXPECT_EQ(run({"attach", handle}), kNotBegun);
   EXPECT_THAT(warned_.str(), HasSubstr("sandfleet logs"));
   EXPECT_FALSE(spawned());

@@ -70,14 +70,19 @@ class Inside : public testing::Test {
               static_cast<ssize_t>(sizeof signal));
   }
   std::string shown() { return *base::read_file(folder_ / "out"); }
+  // What is served, by who serves it.
+  template <typename Use>
+  void with(Use use) {
+    server_.with([&](wire::SessionHost&) { use(processes_); });
+  }
   std::vector<std::string> heard() {
     std::vector<std::string> heard;
-    server_.with([&](wire::SessionHost&) { heard = processes_.heard(); });
+    with([&](ScriptedProcesses& processes) { heard = processes.heard(); });
     return heard;
   }
   bool spawned() {
     bool is = false;
-    server_.with([&](wire::SessionHost&) { is = processes_.last_spawn() != nullptr; });
+    with([&](ScriptedProcesses& processes) { is = processes.last_spawn() != nullptr; });
     return is;
   }
   virtual int in() const { return in_.first.get(); }

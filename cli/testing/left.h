@@ -16,10 +16,6 @@ class Left : public Inside {
   Left() {
     with([&](ScriptedProcesses& processes) { processes.add_detached(kHandle, "notes"); });
   }
-  template <typename Use>
-  void with(Use use) {
-    server_.with([&](wire::SessionHost&) { use(processes_); });
-  }
   void write(const std::string& text) {
     with([&](ScriptedProcesses& processes) { processes.write(kHandle, text); });
   }
