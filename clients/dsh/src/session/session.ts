@@ -183,7 +183,7 @@ export class Session {
     this.uid = welcome.uid;
     this.instance = welcome.instance;
     this.link = welcome.link;
-    this.underWay.limits = welcome.limits;
+    this.underWay.welcomed(welcome.limits);
     this.phase = 'welcomed';
     this.resumeDue = true;
     this.events.push({ what: 'welcomed', welcome });

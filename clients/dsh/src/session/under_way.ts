@@ -20,7 +20,7 @@ export class UnderWay {
   private readonly window = new Window();
   private readonly lasting = new Set<number>(); // Streams that may outlive their request's reply for long.
   private lastId = 0;
-  limits = limits; // The server's.
+  private serverLimits: typeof limits = limits;
 
   constructor(private readonly tell: (event: SessionEvent) => void) {}
 
@@ -107,6 +107,11 @@ export class UnderWay {
     this.window.beginLink();
   }
 
+  /** A server has let it in, and bears so much. */
+  welcomed(serverLimits: typeof limits): void {
+    this.serverLimits = serverLimits;
+  }
+
   /** For the peer on a new link. */
   state(): { requests: number[]; receiving: Receiving[] } {
     return { requests: this.requests.sent, receiving: this.streams.state() };
@@ -160,7 +165,7 @@ export class UnderWay {
   }
 
   private get firstBytes(): number {
-    return Math.min(this.limits.firstBytes, limits.firstBytes);
+    return Math.min(this.serverLimits.firstBytes, limits.firstBytes);
   }
 
   /** Of the streams of all that waits for a reply: what may be sent of each before the server says so. */
@@ -260,8 +265,8 @@ export class UnderWay {
   }
 
   private fitsTheWindow({ call, seq }: Waiting): boolean {
-    if (this.requests.underWay >= this.limits.requests) return false;
-    return !call.mutating || seq !== undefined || this.window.hasRoom(this.limits.replies);
+    if (this.requests.underWay >= this.serverLimits.requests) return false;
+    return !call.mutating || seq !== undefined || this.window.hasRoom(this.serverLimits.replies);
   }
 
   private toRequest(id: number, waiting: Waiting): Sending {
