@@ -25,8 +25,8 @@ std::optional<gid_t> find_group(const std::string& text);
 
 // Listens at a path. Its file goes with it, unless another has taken the place since. Who listens
 // is known by a lock beside it ("PATH.lock", which stays): of those that begin at once one gets the
-// place, and nobody takes away the file of another. Whoever may have
-// the place, since he may make and remove files in its folder, may take the lock too.
+// place, and nobody takes away the file of another. Whoever may have the place, since he may make
+// and remove files in its folder, may take the lock too.
 class UnixListener {
  public:
   // Nobody can connect before the rights are set. What a process that ended left there makes room.
