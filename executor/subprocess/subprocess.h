@@ -42,11 +42,11 @@ struct SubprocessState {
 
 enum class Reach { kCommand, kGroup, kTree };
 
-// One command, from its request to the proof that nothing of it is left. It goes on whether anybody
-// attends to it or not.
 // So long a signal waits for what was typed before it: it may be what makes room for that.
 inline constexpr base::Milliseconds kBehindTyped{3'000};
 
+// One command, from its request to the proof that nothing of it is left. It goes on whether anybody
+// attends to it or not.
 class Subprocess : public std::enable_shared_from_this<Subprocess> {
  public:
   struct Origin {
