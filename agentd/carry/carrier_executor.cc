@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 // Who is sent away again within this time has not got through.
 constexpr base::Milliseconds kFleeting = 5s;
 
-std::string_view word_for(const Ending& ending) {
+std::string_view to_word(const Ending& ending) {
   return std::visit(
       base::Overloaded{[](const NoWay&) -> std::string_view { return "no way"; },
                        [](const Unreachable&) -> std::string_view { return "unreachable"; },
@@ -26,7 +26,7 @@ std::string_view word_for(const Ending& ending) {
       ending);
 }
 
-std::string_view word_for(const wire::Welcome& welcome) {
+std::string_view to_word(const wire::Welcome& welcome) {
   if (welcome.resumed) return "resumed";
   return welcome.why ? to_word(*welcome.why) : "new";
 }
@@ -62,7 +62,7 @@ aio::Task<Ending> Carrier::attempt(bool ask) {
   auto opened =
       co_await ExecutorLink::open(parts_.executor, parts_.dialler, *access_.way(), hello_, now());
   auto* failed = std::get_if<Ending>(&opened);
-  parts_.counts.dialled(welcomed_, failed ? word_for(*failed) : "welcome");
+  parts_.counts.dialled(welcomed_, failed ? to_word(*failed) : "welcome");
   if (failed) co_return std::move(*failed);
   co_return co_await carry(std::get<0>(std::move(opened)));
 }
@@ -96,7 +96,7 @@ aio::Task<> Carrier::welcome(ExecutorLink& link) {
   ceiling_ = link.welcome().ceiling;
   lease_ = base::Milliseconds(link.welcome().lease_ms);
   parts_.roster.take(*this, *hello_.session);
-  parts_.counts.welcomed(word_for(link.welcome()));
+  parts_.counts.welcomed(to_word(link.welcome()));
   if (!std::exchange(welcomed_, true)) parts_.counts.let_in(now() - alone_since_);
   wire::Frame frame = link.welcome_frame();
   base::Json header = *base::parse_json(frame.header);
@@ -180,7 +180,7 @@ void Carrier::note(const Ending& ending, const Step& step) const {
   const auto log = failures_ <= 1 || failures_ % 10 == 0 ? base::log::info : base::log::debug;
   log("no executor", {{"namespace", access_.sandbox().space},
                       {"name", access_.sandbox().name},
-                      {"ended", word_for(ending)},
+                      {"ended", to_word(ending)},
                       {"message", message_of(ending)},
                       {"failures", failures_},
                       {"then", does}});
