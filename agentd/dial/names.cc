@@ -50,16 +50,16 @@ Names::Names(aio::Executor executor, LookUp how)
 
 // Nothing: in too many are names looked up. One where none is, and nobody is about to ask, makes
 // room.
-std::shared_ptr<Names::Domain> Names::domain_of(const std::string& host) {
+Names::Domain* Names::domain_of(const std::string& host) {
   const std::string name = host.substr(std::min(host.find('.'), host.size()));
   const auto known = domains_.find(name);
-  if (known != domains_.end()) return known->second;
+  if (known != domains_.end()) return &known->second;
   if (domains_.size() >= kDomainsMax)
     std::erase_if(domains_, [](const auto& one) {
-      return one.second.use_count() == 1 && one.second->under_way.idle();
+      return one.second.wanted.use_count() == 1 && one.second.under_way.idle();
     });
   if (domains_.size() >= kDomainsMax) return nullptr;
-  return domains_.emplace(name, std::make_shared<Domain>(executor_, how_)).first->second;
+  return &domains_.try_emplace(name, executor_, how_).first->second;
 }
 
 aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseconds within) {
@@ -68,8 +68,9 @@ aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseco
     return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
                        ": too many names are looked up just now");
   };
-  const std::shared_ptr<Domain> domain = domain_of(host);
+  Domain* const domain = domain_of(host);
   if (!domain) co_return too_many();
+  const auto wanted = domain->wanted;
   auto found = co_await aio::within(domain->under_way.get(host), within);
   if (!found)
     co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,

@@ -39,12 +39,15 @@ class Names {
     Domain(const aio::Executor& executor, const LookUp& how);
     aio::Background background{kThreadsEach};
     aio::Shared<std::string, base::Result<Addresses>> under_way;
+    // Those who ask in it hold this, and not the Domain: they are dropped as late as with the loop,
+    // and its threads, which resume them there, are to end before.
+    const std::shared_ptr<const void> wanted = std::make_shared<char>();
   };
-  std::shared_ptr<Domain> domain_of(const std::string& host);
+  Domain* domain_of(const std::string& host);
 
   const aio::Executor executor_;
   const LookUp how_;
-  std::map<std::string, std::shared_ptr<Domain>> domains_;  // Shared with those who ask in it.
+  std::map<std::string, Domain> domains_;
 };
 
 }  // namespace agentd

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <latch>
+#include <optional>
+#include <utility>
 
 #include "libs/aio/testing/run.h"
 
@@ -96,6 +98,53 @@ aio::Task<> ask_in_many_domains(Site& site) {
   EXPECT_TRUE(co_await site.names.find("host.alive", kPatience));
 }
 TEST(Names, AreLookedUpInSoManyDomainsAtOnce) { aio::testing::tell(ask_in_many_domains); }
+
+// A program that ends while it asks for names: the end of its loop is the end of who asks.
+struct Ending {
+  struct Thread {
+    ~Thread() {
+      ++site.threads_ended;
+      site.goes_on = true;
+      site.goes_on.notify_all();
+    }
+    Ending& site;
+  };
+  base::Result<Addresses> look_up(const std::string& host) {
+    thread_local const Thread thread{*this};
+    ++looked_up;
+    if (host.ends_with(".dead")) goes_on.wait(false);
+    return Addresses{"192.0.2.1"};
+  }
+  static aio::Task<> ask(Ending& site, std::string host) {
+    static_cast<void>(co_await site.names->find(std::move(host), kPatience));
+  }
+  std::atomic<int> looked_up = 0, threads_ended = 0;
+  std::atomic<bool> goes_on = false;
+  aio::Loop loop;
+  std::optional<Names> names{std::in_place, loop.executor(),
+                             [this](const std::string& host) { return look_up(host); }};
+  aio::TaskGroup tasks{loop.executor()};
+};
+
+// The threads of the domains on both sides end while a name server in the middle does not answer.
+constexpr int kHeldUp = Names::kThreadsEach, kOthers = 2;
+
+aio::Task<> ask_until_the_end(Ending& site) {
+  for (const char* host : {"host.before", "host.later"})
+    EXPECT_TRUE(co_await site.names->find(host, kPatience));
+  for (std::size_t i = 0; i < Names::kLookUpsMax; ++i)
+    site.tasks.spawn(Ending::ask(site, "host-" + std::to_string(i) + ".dead"));
+  for (int left = 2'000; left > 0 && site.looked_up < kOthers + kHeldUp; --left)
+    co_await aio::sleep_for(base::Milliseconds(10));
+}
+TEST(Names, EndTheirThreadsBeforeTheLoop) {
+  Ending site;
+  aio::testing::run(site.loop, ask_until_the_end(site));
+  EXPECT_EQ(site.looked_up, kOthers + kHeldUp);
+  site.names.reset();
+  EXPECT_EQ(site.threads_ended, kOthers + kHeldUp)
+      << "the loop, which they resume on, is still there";
+}
 
 }  // namespace
 }  // namespace agentd
