@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "libs/base/certificate.h"
@@ -13,6 +14,10 @@ namespace agentd {
 namespace {
 
 constexpr std::size_t kAddressesMax = 4;  // That are tried of one name.
+
+base::Error failed_to_find(const std::string& host, std::string_view why) {
+  return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host, ": ", why);
+}
 
 // Without asking anybody: what is an address, and what means this machine (RFC 6761 §6.3).
 std::string known_address(const std::string& host) {
@@ -27,8 +32,7 @@ base::Result<Addresses> look_up(const std::string& host) {
   hints.ai_flags = AI_ADDRCONFIG;  // Of the families that this machine has.
   hints.ai_socktype = SOCK_STREAM;
   if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0)
-    return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host, ": ",
-                       ::gai_strerror(failed));
+    return failed_to_find(host, ::gai_strerror(failed));
   Addresses addresses;
   for (const addrinfo* one = found; one && addresses.size() < kAddressesMax; one = one->ai_next) {
     std::array<char, NI_MAXHOST> text{};
@@ -46,7 +50,11 @@ Names::Domain::Domain(const aio::Executor& executor, const LookUp& how)
       }) {}
 
 Names::Names(aio::Executor executor, LookUp how)
-    : executor_(std::move(executor)), how_(std::move(how)) {}
+    : executor_(std::move(executor)), how_([this, how = std::move(how)](const std::string& host) {
+        return ending_ ? failed_to_find(host, "nobody waits for it any more") : how(host);
+      }) {}
+
+Names::~Names() { ending_ = true; }
 
 // Nothing: in too many are names looked up. One where none is, and nobody is about to ask, makes
 // room.
@@ -64,18 +72,13 @@ Names::Domain* Names::domain_of(const std::string& host) {
 
 aio::Task<base::Result<Addresses>> Names::find(std::string host, base::Milliseconds within) {
   if (const std::string known = known_address(host); !known.empty()) co_return Addresses{known};
-  const auto too_many = [&host] {
-    return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
-                       ": too many names are looked up just now");
-  };
+  const std::string_view too_many = "too many names are looked up just now";
   Domain* const domain = domain_of(host);
-  if (!domain) co_return too_many();
+  if (!domain) co_return failed_to_find(host, too_many);
   const auto wanted = domain->wanted;
   auto found = co_await aio::within(domain->under_way.get(host), within);
-  if (!found)
-    co_return base::error(base::ErrorCode::kUnavailable, "cannot look up ", host,
-                          ": no answer came in time");
-  if (!*found) co_return too_many();
+  if (!found) co_return failed_to_find(host, "no answer came in time");
+  if (!*found) co_return failed_to_find(host, too_many);
   co_return **std::move(found);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +31,8 @@ class Names {
 
   // It outlives those who ask.
   explicit Names(aio::Executor executor, LookUp how = look_up);
+  // Waits for the look-ups that run, and begins none of those that wait.
+  ~Names();
 
   // kUnavailable: not known, not in time, or too many are looked up just now.
   aio::Task<base::Result<Addresses>> find(std::string host, base::Milliseconds within);
@@ -47,6 +50,7 @@ class Names {
 
   const aio::Executor executor_;
   const LookUp how_;
+  std::atomic<bool> ending_ = false;
   std::map<std::string, Domain> domains_;
 };
 

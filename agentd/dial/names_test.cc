@@ -137,13 +137,14 @@ aio::Task<> ask_until_the_end(Ending& site) {
   for (int left = 2'000; left > 0 && site.looked_up < kOthers + kHeldUp; --left)
     co_await aio::sleep_for(base::Milliseconds(10));
 }
-TEST(Names, EndTheirThreadsBeforeTheLoop) {
+TEST(Names, EndTheirThreadsBeforeTheLoopAndBeginNoMoreLookUps) {
   Ending site;
   aio::testing::run(site.loop, ask_until_the_end(site));
   EXPECT_EQ(site.looked_up, kOthers + kHeldUp);
   site.names.reset();
   EXPECT_EQ(site.threads_ended, kOthers + kHeldUp)
       << "the loop, which they resume on, is still there";
+  EXPECT_EQ(site.looked_up, kOthers + kHeldUp) << "the others are asked for in vain";
 }
 
 }  // namespace
