@@ -82,10 +82,14 @@ Task<> send_together(Site& site) {
   const auto socket = co_await WebSocket::open(stream, "localhost", "/v1/session", {}, kOptions);
   EXPECT_TRUE(socket);
   if (!socket) co_return;
-  const int before = packets_of(connection);
-  EXPECT_TRUE(co_await (*socket)->write("thrice"));
-  for (const char* wanted : {"one", "two", "three"}) EXPECT_EQ(co_await heard(**socket), wanted);
-  EXPECT_EQ(packets_of(connection), before + 1);
+  int packets = 0;  // More where the server is held up for so long that the kernel waits no more.
+  for (int left = 20; left > 0 && packets != 1; --left) {
+    const int before = packets_of(connection);
+    EXPECT_TRUE(co_await (*socket)->write("thrice"));
+    for (const char* wanted : {"one", "two", "three"}) EXPECT_EQ(co_await heard(**socket), wanted);
+    packets = packets_of(connection) - before;
+  }
+  EXPECT_EQ(packets, 1);
   EXPECT_TRUE(co_await (*socket)->write("alone"));  // It waits for no other.
   EXPECT_EQ(co_await heard(**socket), "alone");
 }
