@@ -71,13 +71,16 @@ Error denied(const fs::path& path, const fs::path& file, std::string_view hidden
 
 // Makes a lock that those can take who may have the place when it is free, since the lock stays
 // when its owner has gone: all who may make and remove files in its folder. In one where each may
-// remove only his own (the sticky bit), that is its owner. What is there already stays as it is.
+// remove only his own (the sticky bit), that is its owner. Who is not of the folder's group cannot
+// give it to that; then it is of his own, whose members are others to the folder. What is there
+// already stays as it is.
 void make_lock(const fs::path& path) {
   const Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   struct stat folder{};
   if (!made || ::stat(folder_of(path).c_str(), &folder) != 0 || (folder.st_mode & S_ISVTX)) return;
   mode_t writers = folder.st_mode & (S_IWGRP | S_IWOTH);
-  if (::fchown(made.get(), static_cast<uid_t>(-1), folder.st_gid) != 0) writers &= S_IWOTH;
+  if (::fchown(made.get(), static_cast<uid_t>(-1), folder.st_gid) != 0)
+    writers = writers & S_IWOTH ? S_IWGRP | S_IWOTH : 0;
   static_cast<void>(::fchmod(made.get(), 0600 | writers | writers << 1));  // Who writes may read.
 }
 

@@ -120,11 +120,12 @@ TEST(UnixListener, RemovesItsOwnFileAlone) {
 }
 
 // While it lives.
-struct AsNobody {
-  AsNobody() { EXPECT_EQ(::seteuid(kNobody), 0); }
-  ~AsNobody() { EXPECT_EQ(::seteuid(0), 0); }
-  static constexpr uid_t kNobody = 65534;
+struct AsUser {
+  explicit AsUser(uid_t uid) { EXPECT_EQ(::seteuid(uid), 0); }
+  ~AsUser() { EXPECT_EQ(::seteuid(0), 0); }
 };
+constexpr uid_t kNobody = 65534, kAnother = 65533;  // Of the test's own groups.
+constexpr gid_t kStrangers = 65533;                 // Of which neither is.
 
 struct FolderCase {
   const char* name;
@@ -150,6 +151,27 @@ TEST(UnixListener, LetsThoseLockItsPlaceWhoMayHaveIt) {
   }
 }
 
+// A lock of their own group, which is none that the folder tells anything of.
+TEST(UnixListener, LetsThoseLockItsPlaceWhoMayHaveItInAFolderOfStrangers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "becomes another user, which needs root";
+  const TemporaryFolder folder;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  for (const auto& [mode, lock_mode] :
+       {std::pair<mode_t, mode_t>(0755, 0600), {0775, 0600}, {0777, 0666}, {01777, 0600}}) {
+    const fs::path in = folder / std::to_string(mode);
+    fs::create_directory(in);
+    ASSERT_EQ(::chown(in.c_str(), kNobody, kStrangers), 0);
+    ASSERT_EQ(::chmod(in.c_str(), mode), 0);
+    {
+      const AsUser nobody(kNobody);
+      listener_at(in / "s");
+    }
+    EXPECT_EQ(about(in / "s.lock").st_mode & 07777, lock_mode) << std::oct << mode;
+    const AsUser another(kAnother);
+    EXPECT_EQ(UnixListener::at(in / "s", {}).ok(), lock_mode == 0666) << std::oct << mode;
+  }
+}
+
 // One that ended as if it had been killed.
 void leave_behind(const fs::path& path, const SocketRights& rights) {
   auto ended = listener_at(path, rights);
@@ -169,7 +191,7 @@ TEST(UnixListener, IsTakenOverByAnotherUserWhereHeMay) {
   for (const fs::path& each : {closed / "s", open / "ended"}) listener_at(each);
   leave_behind(open / "killed", {.mode = 0666});
   leave_behind(open / "private", {.mode = 0600});
-  const AsNobody nobody;
+  const AsUser nobody(kNobody);
   for (const char* name : {"ended", "killed"}) EXPECT_TRUE(listener_at(open / name)->stands());
   const auto refusal = [](const fs::path& path, const fs::path& file, const std::string& what) {
     return Error{ErrorCode::kDenied,
