@@ -1,13 +1,21 @@
 #include "agentd/carry/roster.h"
 
+#include <resolv.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "agentd/dial/names.h"
+
 namespace agentd {
 namespace {
 
-constexpr std::size_t kDescriptorsForOthers = 128;  // Than links.
+// Than links: each look-up of a name may have a socket to each of its name servers
+// (resolv.conf(5)).
+constexpr std::size_t kForLookUps =
+    Names::kDomainsMax * static_cast<std::size_t>(Names::kThreadsEach) * MAXNS;
+constexpr std::size_t kDescriptorsForOthers = kForLookUps + 128;
 
 }  // namespace
 
@@ -15,8 +23,10 @@ RosterLimits fitting(RosterLimits wanted, std::size_t descriptors) {
   const std::size_t for_links = descriptors - std::min(descriptors / 2, kDescriptorsForOthers);
   wanted.greeting_max = std::clamp<std::size_t>(for_links / 8, 1, wanted.greeting_max);
   wanted.parting_max = std::clamp<std::size_t>(for_links / 16, 1, wanted.parting_max);
+  // Of each kind as many may have been told to go as are listed. One that is listed as parting has
+  // its executor, too.
   const std::size_t for_others =
-      std::min(2 * (wanted.greeting_max + wanted.parting_max), for_links);
+      std::min(2 * wanted.greeting_max + 3 * wanted.parting_max, for_links);
   const std::size_t room = std::max<std::size_t>((for_links - for_others) / 2, 1);
   wanted.links_max = std::min(wanted.links_max, room);
   return wanted;

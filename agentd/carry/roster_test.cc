@@ -123,9 +123,10 @@ TEST(RosterLimits, FitTheDescriptorsThatThereAre) {
     std::size_t descriptors, greeting, parting, links;
   };
   for (const auto& [descriptors, greeting, parting, links] : {Case{1u << 20, 256, 64, 1'024},
-                                                              {1'024, 112, 56, 280},
-                                                              {256, 16, 8, 40},
-                                                              {16, 1, 1, 2},
+                                                              {2'000, 210, 64, 534},
+                                                              {1'024, 88, 44, 198},
+                                                              {256, 16, 8, 36},
+                                                              {16, 1, 1, 1},
                                                               {3, 1, 1, 1},
                                                               {2, 1, 1, 1},
                                                               {1, 1, 1, 1},
