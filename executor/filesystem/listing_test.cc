@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "executor/filesystem/staging.h"
 #include "executor/filesystem/stat.h"
 #include "executor/filesystem/testing/tree.h"
 

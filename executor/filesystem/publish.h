@@ -3,7 +3,7 @@
 #include <string>
 
 #include "executor/filesystem/failure.h"
-#include "executor/filesystem/stagings.h"
+#include "executor/filesystem/staging.h"
 #include "executor/filesystem/walk.h"
 
 // How a staged file or tree becomes visible: with one call of the kernel, so that others see all of

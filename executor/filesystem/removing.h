@@ -23,6 +23,7 @@ struct RemoveHow {
   bool overrules_modes = false;
   std::uint64_t entries_max = std::numeric_limits<std::uint64_t>::max();
 };
+inline constexpr RemoveHow kRemoveOurOwn{.recursive = true, .overrules_modes = true};
 // Takes `name` out of an open folder. An entry that goes by itself meanwhile does not matter;
 // kNotFound when `name` was not there from the first. Blocks.
 FsResult<Removed> remove_some(const base::Fd& folder, const std::string& name,

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "executor/filesystem/staging.h"
 #include "executor/filesystem/testing/seam.h"
 #include "executor/filesystem/testing/tree.h"
 

@@ -9,6 +9,7 @@
 
 #include "executor/confine/permission.h"
 #include "executor/filesystem/failure.h"
+#include "executor/filesystem/staging.h"
 #include "executor/filesystem/stagings.h"
 #include "executor/filesystem/text.h"
 #include "executor/filesystem/version.h"
