@@ -124,6 +124,7 @@ class Gate::View final : public e2b::Cloud {
     if (!result) learn(result.error());
     return result;
   }
+
   Gate& gate_;
   const Priority priority_;
 };
