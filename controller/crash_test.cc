@@ -155,6 +155,20 @@ TEST_P(IdlesInBadWeather, ComesOutTheSame) {  // S7
 }
 INSTANTIATE_TEST_SUITE_P(, IdlesInBadWeather, testing::Range<std::uint64_t>(1, 9));
 
+// As above, where it is ended for good.
+class EndsIdleInBadWeather : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(EndsIdleInBadWeather, ComesOutTheSame) {  // S7
+  for (int at = static_cast<int>(GetParam()); at <= 32; at += 8) {
+    SCOPED_TRACE("seed " + std::to_string(400 + at) + ", dying at step " + std::to_string(at));
+    World world(Weather{.seed = 400 + static_cast<std::uint64_t>(at)});
+    live_to_an_idle_end(world, {at, at % 2 == 0});
+    expect_nothing_left(world);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, EndsIdleInBadWeather, testing::Range<std::uint64_t>(1, 9));
+
 // A bind need not be synced before what follows it: the E2B sandbox is found by its attempt.
 class PowerLossAnywhere : public testing::TestWithParam<std::size_t> {};
 

@@ -152,6 +152,52 @@ TEST(CrashTest, WhatIdlesMayEndForGood) {
   EXPECT_EQ(world.cloud().total_created(), 1u);
 }
 
+// It is done, and nobody hears that: an executor that is gone with its sandbox does not answer.
+TEST(CrashTest, WhatWasEndedForIdlenessUnheardIsNotLost) {
+  World world(Weather{});
+  world.cloud().script(e2b::Operation::kKill, {Fault::Kind::kReplyLost});
+  world.declare("Running", kEnds);
+  world.run_until("its proof", [&] {
+    const auto sandbox = world.life().sandbox();
+    return sandbox && sandbox->status.terminated_time;
+  });
+  EXPECT_EQ(world.why("Ready"), api::reason::kIdleTimeReached);
+  EXPECT_EQ(world.cloud().total_created(), 1u);
+  expect_nothing_left(world);
+}
+
+// It stands still when it is asked for the first time, and does not answer right before the call.
+void expect_told_at_the_third(World& world, const char* lifecycle, e2b::Operation call) {
+  int hung = 0;
+  bool hangs = true;
+  world.insides().hangs_at_quiesce = [&] {
+    const api::SandboxStatus status = world.life().sandbox()->status;
+    const bool on_record =
+        status.paused_by == api::PausedBy::kIdle || status.ended_by == api::EndedBy::kIdle;
+    if (on_record && hangs) ++hung;
+    return on_record && hangs;
+  };
+  world.declare("Running", lifecycle);
+  world.run_until("the second try", [&] { return hung == 2; });
+  world.run_until("Ready again", [&] { return world.ready(); });
+  EXPECT_EQ(world.why("Paused"), api::reason::kRunning) << "it may answer yet";
+  world.run_until("the news", [&] { return world.why("Paused") == api::reason::kIdlenessUnknown; });
+  EXPECT_EQ(hung, 3);
+  EXPECT_EQ(world.cloud().count(call), 0u);
+  hangs = false;
+  world.run_until("its call", [&] { return world.cloud().count(call) == 1; });
+}
+
+TEST(CrashTest, AnExecutorThatHangsRightBeforeAPauseIsToldOfAtTheThirdTime) {
+  World world(Weather{});
+  expect_told_at_the_third(world, kWakes, e2b::Operation::kPause);
+}
+
+TEST(CrashTest, AnExecutorThatHangsRightBeforeAnEndIsToldOfAtTheThirdTime) {
+  World world(Weather{});
+  expect_told_at_the_third(world, kEnds, e2b::Operation::kKill);
+}
+
 TEST(CrashTest, ARequestInTheLastMomentIsNotEnded) {
   World world(Weather{});
   world.declare("Running", kEnds);

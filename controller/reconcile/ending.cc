@@ -26,6 +26,12 @@ std::optional<base::Seconds> ends_if_idle_for(const Observation& seen, const std
   return runs && is_to_end_idle(seen) ? seen.wanted.spec.lifecycle.idle : std::nullopt;
 }
 
+// A list may still show what is gone.
+bool is_got(const Memory& memory, const std::string& id) {
+  const auto got = memory.got.find(id);
+  return got != memory.got.end() && got->second.started >= memory.changed && got->second.info;
+}
+
 // Before it is ended for having idled it is seen how it stands, and whether that is still wanted.
 std::optional<Action> end_idle(const Observation& seen) {
   if (!is_to_end_idle(seen)) return std::nullopt;
@@ -36,8 +42,9 @@ std::optional<Action> end_idle(const Observation& seen) {
   if (unclear) return look_for_bound(seen);
   const auto& lifecycle = seen.wanted.spec.lifecycle;
   const bool wanted = lifecycle.idle && lifecycle.idle_action == api::IdleAction::kTerminate;
-  if (found && (seen.memory.idle.busy || !wanted)) return RecordEnding{};
-  return std::nullopt;
+  if (!found || (wanted && !seen.memory.idle.busy)) return std::nullopt;
+  if (!is_got(seen.memory, found->info.id)) return look_for_bound(seen);
+  return RecordEnding{};
 }
 
 // Every id that may be an E2B sandbox of this Sandbox, but `spared`.

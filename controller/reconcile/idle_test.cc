@@ -57,6 +57,7 @@ Observation ending() {
   return with(terminating(may_idle()),
               [](auto& seen) { seen.wanted.status.ended_by = api::EndedBy::kIdle; });
 }
+Observation seen_there(Observation seen) { return got(std::move(seen), "sb-1", sandbox("sb-1")); }
 // The same, on record.
 Observation on_record() {
   return with(may_idle(), [](auto& seen) { seen.wanted.status.paused_by = PausedBy::kIdle; });
@@ -132,11 +133,29 @@ const Case kCases[] = {
     // On record that it ends.
     {"then_it_is_killed", ending(), Kill{"sb-1", 60s}},
     {"something_was_active_before_its_end",
-     with(ending(), [](auto& seen) { seen.memory.idle.busy = true; }), RecordEnding{}},
+     with(seen_there(ending()), [](auto& seen) { seen.memory.idle.busy = true; }), RecordEnding{}},
     {"it_is_to_end_no_longer",
-     with(ending(), [](auto& seen) { seen.wanted.spec.lifecycle.idle.reset(); }), RecordEnding{}},
+     with(seen_there(ending()), [](auto& seen) { seen.wanted.spec.lifecycle.idle.reset(); }),
+     RecordEnding{}},
+    {"a_list_alone_may_lag", with(ending(), [](auto& seen) { seen.memory.idle.busy = true; }),
+     Look{"sb-1"}},
+    {"so_it_may_when_it_is_newer",
+     with(seen_there(ending()),
+          [](auto& seen) {
+            seen.memory.idle.busy = true;
+            seen.memory.got["sb-1"] = Got{kNow - 3s, {}, 1, kNow - 3s};
+          }),
+     Look{"sb-1"}},
+    {"so_may_what_was_seen_before_the_last_call",
+     with(seen_there(ending()),
+          [](auto& seen) {
+            seen.memory.idle.busy = true;
+            seen.memory.changed = kNow;
+            seen.memory.got["sb-1"].started = kNow - 1s;
+          }),
+     Look{"sb-1"}},
     {"it_is_to_be_paused_instead",
-     with(ending(),
+     with(seen_there(ending()),
           [](auto& seen) { seen.wanted.spec.lifecycle.idle_action = api::IdleAction::kPause; }),
      RecordEnding{}},
     {"its_end_was_answered",
@@ -244,7 +263,9 @@ TEST(IdleTroubles, EndWithTheStepThatFailedOrALaterOne) {
   EXPECT_FALSE(left(Step::kAskActivity, Step::kAskActivity));
   EXPECT_FALSE(left(Step::kAskActivity, Step::kQuiesce));
   EXPECT_TRUE(left(Step::kQuiesce, Step::kAskActivity));
-  EXPECT_TRUE(left(Step::kIdleAction, Step::kQuiesce)) << "it idles, which was not the trouble";
+  EXPECT_TRUE(left(Step::kLastQuiesce, Step::kQuiesce)) << "else it would never be the third";
+  EXPECT_FALSE(left(Step::kLastQuiesce, Step::kLastQuiesce));
+  EXPECT_TRUE(left(Step::kIdleAction, Step::kLastQuiesce)) << "it idles, which was not the trouble";
   const IdleView refused = in_trouble(may_idle(), kNow).memory.idle;
   EXPECT_EQ(heard(refused, wire::Activity{0}, 60s, kNow).trouble, refused.trouble);
   EXPECT_EQ(heard(refused, base::Error{}, 60s, kNow).trouble, refused.trouble);
@@ -254,11 +275,15 @@ TEST(IdleTroubles, EndWithTheStepThatFailedOrALaterOne) {
 TEST(IdleTroubles, AreCountedByTheStepThatFails) {
   const api::Sandbox wanted = may_idle().wanted;
   std::optional<IdleTrouble> trouble;
-  for (const Step step : {Step::kQuiesce, Step::kQuiesce, Step::kQuiesce}) {
-    EXPECT_FALSE(is_told(trouble));
-    trouble = again(trouble, step, "why", wanted);
+  for (const Step step : {Step::kQuiesce, Step::kLastQuiesce}) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_FALSE(is_told(trouble));
+      trouble = again(trouble, step, "why", wanted);
+    }
+    EXPECT_TRUE(is_told(trouble)) << "the third in a row";
+    trouble.reset();
   }
-  EXPECT_TRUE(is_told(trouble)) << "the third in a row";
+  for (int i = 0; i < 3; ++i) trouble = again(trouble, Step::kLastQuiesce, "why", wanted);
   trouble = again(trouble, Step::kAskActivity, "why", wanted);
   EXPECT_FALSE(is_told(trouble));
   EXPECT_TRUE(is_told(again(trouble, Step::kIdleAction, "why", wanted))) << "the provider's word";

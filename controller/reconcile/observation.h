@@ -68,8 +68,9 @@ struct ExecutorView {
 // What keeps a sandbox from being put to rest, the same again and again: tried anew, each time
 // later, unless the resource changed meanwhile or somebody asked for a look.
 struct IdleTrouble {
-  // On the way there; what succeeds at one ends the trouble that was there, and before.
-  enum class Step { kAskActivity, kQuiesce, kIdleAction } step = Step::kAskActivity;
+  // On the way there; what succeeds at one ends the trouble that was there, and before. The last
+  // quiesce is the one right before the action.
+  enum class Step { kAskActivity, kQuiesce, kLastQuiesce, kIdleAction } step = Step::kAskActivity;
   int failures = 1;  // In a row.
   base::Moment until = {};
   std::string what = {};

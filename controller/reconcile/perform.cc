@@ -1,3 +1,4 @@
+#include "controller/reconcile/idle.h"
 #include "controller/reconcile/pass.h"
 #include "libs/api/annotations.h"
 #include "libs/api/reasons.h"
@@ -239,11 +240,10 @@ Outcome Reconciler::perform(const Pass& pass, const Pause& step) {
       if (!paused && !still.quiesced)
         memory.executor.ask_at = memory.changed;  // It did not hear us.
       memory.idle.busy = !paused && step.if_idle_for;
+      if (still.quiesced || still.active) taken(memory.idle, IdleTrouble::Step::kLastQuiesce);
     });
     if (still.active) return;
-    // It goes on, and is tried again when it has idled for as long once more.
-    if (!paused && step.if_idle_for)
-      return leave_awake(pass, IdleTrouble::Step::kIdleAction, paused.error());
+    if (!paused && step.if_idle_for) return leave_awake(pass, still.in_the_way(), paused.error());
     if (!paused) return hold_back(pass.wanted(), "Pause", paused.error());
     await_effect(pass.wanted(), "Pause",
                  "the provider said that it had paused it, and it is still running");
@@ -292,22 +292,24 @@ Outcome Reconciler::perform(const Pass& pass, const Kill& step) {
       return;
     Stillness still;
     const auto killed = kill(pass, step, still, stop);
-    // Something is active again, or nobody can say: then it goes on.
-    if (!killed && still.asked && !still.quiesced) {
-      parts_.memories.update(pass.uid(), [&](Memory& memory) {
-        memory.idle.busy = true;
-        memory.executor.ask_at = parts_.clock.now();
-      });
-      if (!still.active) leave_awake(pass, IdleTrouble::Step::kIdleAction, killed.error());
-      return;
-    }
-    if (!killed) return hold_back(pass.wanted(), "Kill", killed.error());
+    // Something is active again, or nobody can say: then it goes on, if it is there.
+    const bool goes_on = !killed && still.asked && !still.quiesced;
     parts_.memories.update(pass.uid(), [&](Memory& memory) {
       memory.shown.merge(std::set(pass.seen.memory.shown));  // What the last poll showed, too.
+      // Whatever was heard of a DELETE, it may have been done, now or the time before.
       outdate(memory, parts_.clock.now());
+      if (goes_on) {
+        memory.idle.busy = true;
+        memory.executor.ask_at = memory.changed;
+      }
+      if (still.quiesced || still.active) taken(memory.idle, IdleTrouble::Step::kLastQuiesce);
+      if (!killed) return;
       memory.killed[step.id] = memory.changed;
       memory.held = {};
     });
+    if (still.active) return;
+    if (goes_on) return leave_awake(pass, still.in_the_way(), killed.error());
+    if (!killed) hold_back(pass.wanted(), "Kill", killed.error());
   };
   return begin(pass, "Kill", false, work, Operation::Line::kBounded);
 }

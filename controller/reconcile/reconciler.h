@@ -117,6 +117,10 @@ class Reconciler {
   struct Stillness {
     bool asked = false;
     bool quiesced = false, active = false;
+    // Of the call that was to follow, and failed.
+    IdleTrouble::Step in_the_way() const {
+      return asked && !quiesced ? IdleTrouble::Step::kLastQuiesce : IdleTrouble::Step::kIdleAction;
+    }
   };
   Gate::Condition standing_still(const base::Result<Target>& where,
                                  std::optional<base::Seconds> if_idle_for, std::stop_token stop,

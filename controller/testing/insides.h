@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -52,6 +53,8 @@ class Insides final : public Reach {
   }
   base::Result<wire::Health> quiesce(const Target& target, const wire::Quiesce& quiesce,
                                      std::stop_token) override {
+    if (hangs_at_quiesce && hangs_at_quiesce())
+      return base::Error{base::ErrorCode::kUnavailable, "no answer to a quiesce"};
     return step(target, [&](Inside& inside) {
       const base::Milliseconds needed(quiesce.if_idle_for_ms.value_or(0));
       inside.quiesced_until = {};
@@ -75,6 +78,7 @@ class Insides final : public Reach {
   void be_old(bool old) { is_old_ = old; }
   int looks() const { return looks_; }  // How often that was asked.
   void use_after_each_look(bool uses) { used_after_a_look_ = uses; }
+  std::function<bool()> hangs_at_quiesce = {};
   // For how long the one that was last paused had been idle then; and the one that was last ended.
   base::Milliseconds idle_when_paused() const { return idle_when_paused_; }
   base::Milliseconds idle_when_ended() const { return idle_when_ended_; }
