@@ -165,7 +165,9 @@ aio::Task<> stalls_only_its_own(Site& site) {
   EXPECT_TRUE(fs::exists(site.scratch.path() / "read"));
   EXPECT_FALSE(fs::exists(site.scratch.path() / "stalled")) << "nobody reads it";
   EXPECT_FALSE(stalled->state().exit);
-  EXPECT_EQ(stalled->held(), static_cast<std::int64_t>(kPipeWindowBytes));
+  const auto window = static_cast<std::int64_t>(kPipeWindowBytes);
+  while (stalled->held() < window) co_await aio::sleep_for(Milliseconds(1));
+  EXPECT_EQ(stalled->held(), window);
   const std::string late = co_await read_all(stalled->out());
   EXPECT_EQ(late.size(), 3'000'000u) << "and nothing of it was lost";
 }
