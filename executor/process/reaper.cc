@@ -136,6 +136,16 @@ class Reaper {
     if (got <= 0 || word == kKillTree) killing_ = true;
   }
 
+  // A Unix socket that is closed before all was read of it takes from its peer, by ECONNRESET, what
+  // that has not yet read either: our last words, when we are told to kill as nobody is left.
+  void leave_nothing_unread() const {
+    if (!hears_) return;
+    ::shutdown(kSocket, SHUT_RD);  // Nothing comes after this.
+    char word = 0;
+    while (::recv(kSocket, &word, sizeof word, MSG_DONTWAIT) > 0) {
+    }
+  }
+
   // Whether there was somebody to reap. Does not return when nobody is left.
   bool reap() {
     bool reaped = false;
@@ -145,6 +155,7 @@ class Reaper {
       if (ended == 0 || (ended < 0 && errno != ECHILD)) return reaped;
       if (ended < 0) {
         say({ReaperWord::kEmpty, 0});
+        leave_nothing_unread();
         ::_exit(0);
       }
       if (ended == leader_) say({ReaperWord::kEnded, status});

@@ -70,6 +70,24 @@ TEST_F(Reaper, InheritsWhoLosesItsParent) {
   EXPECT_FALSE(base::runs(left));
 }
 
+TEST_F(Reaper, IsHeardToTheEndAlsoWhenItIsToldToKillAsTheLastOneEnds) {
+  begin("echo $$; exec sleep 1000");
+  const pid_t command = pid_on_a_line();
+  EXPECT_EQ(hear().kind, ReaperWord::kBegun);
+  ::kill(launched_.pid, SIGSTOP);
+  ASSERT_EQ(::waitpid(launched_.pid, nullptr, WUNTRACED), launched_.pid);
+  ::kill(command, SIGKILL);
+  EXPECT_TRUE(base::eventually([&] { return !base::runs(command); }));
+  // It reads the first before it sees that nobody is left.
+  for (int time = 0; time < 2; ++time)
+    ASSERT_EQ(::send(launched_.reaper.get(), &kKillTree, 1, 0), 1);
+  ::kill(launched_.pid, SIGCONT);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(launched_.pid), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(hear().kind, ReaperWord::kEnded);
+  EXPECT_EQ(hear().kind, ReaperWord::kEmpty);
+}
+
 TEST_F(Reaper, KillsTheTreeWhenItsSocketEnds) {
   begin("trap '' TERM; setsid sh -c 'echo $$; exec sleep 1000' & wait");
   const pid_t inner = pid_on_a_line();
