@@ -218,7 +218,28 @@ TEST(Strings, CutBetweenCharacters) {
 }
 
 TEST(Strings, KeepAStrangersTextWithinItsLine) {
-  EXPECT_EQ(on_one_line("a\nb\x1b[31mc\x7f ü"), "a b [31mc  ü");
+  const struct {
+    std::string_view text, line;
+  } cases[] = {
+      {"", ""},
+      {"a\nb\x1b[31mc\x7f ü", "a b [31mc  ü"},
+      {std::string_view("a\0b", 3), "a b"},
+      {"a\u0080b\u009b31mc\u009fd", "a b 31mc d"},
+      {"\u00a0ß語😀", "\u00a0ß語😀"},
+      {"a\u061Cb\u200Ec\u200Fd", "a b c d"},
+      {"a\u202Ab\u202Bc\u202Cd\u202De\u202Ef", "a b c d e f"},
+      {"a\u2066b\u2067c\u2068d\u2069e", "a b c d e"},
+      {"a\u2028b\u2029c", "a b c"},
+      {"\u200D\u2027\u202F\u2065\u206A", "\u200D\u2027\u202F\u2065\u206A"},
+      {"a\x9b", "a?"},
+      {"\xff\xfe"
+       "b\n",
+       "??b "},
+      {"half \xc2", "half ?"},
+      {"half \xe2\x80", "half ??"},
+      {"\xc0\x8a\xed\xa0\x80", "?????"},
+  };
+  for (const auto& each : cases) EXPECT_EQ(on_one_line(each.text), each.line);
 }
 
 TEST(JsonText, NeverThrows) {
@@ -232,6 +253,28 @@ TEST(Log, WritesTextAndJson) {
   EXPECT_EQ(log::text_line("bound", {{"uid", "u 1"}, {"epoch", 2}}), "bound uid=\"u 1\" epoch=2");
   EXPECT_EQ(log::json_line(log::Level::kInfo, "t", "bound", {{"uid", "u\"1"}, {"ok", true}}),
             R"({"time":"t","level":"info","message":"bound","uid":"u\"1","ok":true})");
+}
+
+TEST(Log, ShowsNoCharacterThatSteersWhoReadsIt) {
+  const struct {
+    std::string_view value, shown;
+  } cases[] = {
+      {"über", "über"},
+      {"über\r", R"("\u00fcber\r")"},
+      {"a\x1b[31m", R"("a\u001b[31m")"},
+      {"a\x7f", R"("a\u007f")"},
+      {"a\u009b31m", R"("a\u009b31m")"},
+      {"a\u202eb", R"("a\u202eb")"},
+      {"a\xff", R"("a\ufffd")"},
+      {"ü b", R"("ü b")"},
+  };
+  for (const auto& each : cases) {
+    EXPECT_EQ(log::text_line("told", {{"by", each.value}}), "told by=" + std::string(each.shown));
+    if (each.shown.front() != '"') continue;
+    EXPECT_EQ(
+        log::json_line(log::Level::kInfo, "t", "told", {{"by", each.value}}),
+        R"({"time":"t","level":"info","message":"told","by":)" + std::string(each.shown) + "}");
+  }
 }
 
 }  // namespace

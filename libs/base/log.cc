@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "libs/base/clock.h"
+#include "libs/base/strings.h"
 #include "libs/base/time.h"
 
 namespace base::log {
@@ -52,8 +53,12 @@ std::string_view level_word(Level level) {
   return "info";
 }
 
+bool steers(std::string_view text) { return on_one_line(text) != text; }
+
+// JSON escapes what is below 0x20 and lets all else through, so it is ASCII where that would do
+// harm.
 std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json(text).dump(-1, ' ', steers(text), nlohmann::json::error_handler_t::replace);
 }
 
 void write(Level level, std::string_view message, Fields fields) {
@@ -89,8 +94,8 @@ Result<Format> parse_format(std::string_view word) {
 std::string text_line(std::string_view message, Fields fields) {
   std::string line(message);
   for (const Field& field : fields) {
-    const bool plain = field.bare || (!field.text.empty() &&
-                                      field.text.find_first_of(" \"=\n\t") == std::string::npos);
+    const bool plain = field.bare || (!field.text.empty() && !steers(field.text) &&
+                                      field.text.find_first_of(" \"=") == std::string::npos);
     line.append(" ").append(field.key).append("=").append(plain ? field.text
                                                                 : json_string(field.text));
   }

@@ -1,8 +1,10 @@
 #include "libs/base/strings.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "libs/base/crypto.h"
+#include "libs/base/utf8.h"
 
 namespace base {
 namespace {
@@ -12,6 +14,32 @@ char lower_char(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A
 bool unreserved(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '.' || c == '_' || c == '~';
+}
+
+// What breaks a line or turns the direction of what stands beside it: unlike a control character
+// each is shown as nothing at all.
+constexpr std::string_view kUnseen[] = {"\u061C", "\u200E", "\u200F", "\u2028", "\u2029",
+                                        "\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
+                                        "\u2066", "\u2067", "\u2068", "\u2069"};
+
+// The bytes of a character that steers whoever shows it, where one begins the text, which is UTF-8;
+// else 0.
+std::size_t steering_at(std::string_view text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  if (byte < 0x20 || byte == 0x7f) return 1;
+  // U+0080 to U+009F: some terminals take U+009B as they take ESC [.
+  if (byte == 0xC2) return static_cast<unsigned char>(text[1]) < 0xA0 ? 2 : 0;
+  for (const std::string_view unseen : kUnseen)
+    if (text.starts_with(unseen)) return unseen.size();
+  return 0;
+}
+
+void append_tamed(std::string& line, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t steering = steering_at(text);
+    line += steering > 0 ? ' ' : text[0];
+    text.remove_prefix(std::max<std::size_t>(steering, 1));
+  }
 }
 
 }  // namespace
@@ -56,10 +84,14 @@ std::string_view cut(std::string_view text, std::size_t bytes_max) {
 }
 
 std::string on_one_line(std::string_view text) {
-  std::string line(text);
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return line;
+  std::string line;
+  for (;;) {
+    const std::size_t whole = utf8_prefix(text).bytes;
+    append_tamed(line, text.substr(0, whole));
+    if (whole == text.size()) return line;
+    line += '?';
+    text.remove_prefix(whole + 1);
+  }
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) { return lower(a) == lower(b); }

@@ -14,7 +14,7 @@ std::string_view trim(std::string_view text);
 std::string lower(std::string_view text);  // ASCII only.
 // At most its first `bytes_max` bytes, without half a UTF-8 character at the end.
 std::string_view cut(std::string_view text, std::size_t bytes_max);
-// Each control character becomes a blank, so that a stranger's text stays within its line.
+// A stranger's text that stays in its line, and no longer: controls are ' ', what is not UTF-8 '?'.
 std::string on_one_line(std::string_view text);
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 // RFC 3986: all but A-Z a-z 0-9 - . _ ~ becomes %XX.
