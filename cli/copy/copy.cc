@@ -19,6 +19,7 @@
 #include "libs/archives/pack.h"
 #include "libs/archives/unpack.h"
 #include "libs/base/files.h"
+#include "libs/base/strings.h"
 #include "libs/wire/frames/archive_operations.h"
 
 namespace cli {
@@ -243,7 +244,7 @@ class Copy {
     const std::uint64_t count = report_.remarks + static_cast<std::uint64_t>(other_remarks_);
     if (count == 0) return kDone;
     for (std::size_t i = 0; i < std::min(told_.size(), kToldMax); ++i)
-      terminal_.err << "sandfleet: " << told_[i] << "\n";
+      terminal_.err << "sandfleet: " << base::on_one_line(told_[i]) << "\n";
     terminal_.err << "sandfleet: copied, but " << count << " entries are not as they were\n"
                   << std::flush;
     return kFailed;
@@ -268,7 +269,10 @@ int copy(wire::Connection& connection, const Options& options, const Ends& ends,
   if (!what) return fail(what.error(), terminal.err);
   const auto done = Copy(connection, options, ends, terminal, *what).run();
   connection.finish();
-  return done ? *done : fail(done.error(), terminal.err);
+  if (done) return *done;
+  base::Error why = done.error();
+  why.message = base::on_one_line(why.message);  // It may name what the sandbox named.
+  return fail(why, terminal.err);
 }
 
 }  // namespace cli

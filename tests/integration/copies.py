@@ -89,6 +89,9 @@ def test_files_keep_their_modes_and_go_where_cp_would_put_them():
         told = copy("box:odd", folder / "odd", code=1).stderr.decode()
         assert "pipe: special" in told and "out: linkOutward" in told, told
         assert (folder / "odd" / "file").read_text() == "x\n"
+        inside(r'mkdir $HOME/forged; mkfifo "$HOME/forged/$(printf "a\033[2J\nsandfleet: b\302\233c")"')
+        told = copy("box:forged", folder / "forged", code=1).stderr
+        assert b"sandfleet: a [2J sandfleet: b c: special\n" in told, told
 
 
 def test_what_cannot_be_copied_is_told():
