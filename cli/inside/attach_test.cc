@@ -45,6 +45,16 @@ TEST_F(Left, WhoLeavesHearsTheWayBack) {
   EXPECT_TRUE(heard().empty()) << "it is nobody's signal but ours";
 }
 
+TEST_F(Left, WhoIsLetInNoMoreHearsOfNoWayBack) {
+  write("kept");
+  auto code = begin({"attach", kHandle});
+  see("kept");
+  become_another();
+  EXPECT_EQ(code.get(), kWayLost);
+  EXPECT_THAT(warned_.str(), HasSubstr("what became of it is not known: token refused"));
+  EXPECT_THAT(warned_.str(), testing::Not(HasSubstr("back to it")));
+}
+
 TEST_F(Left, AttachTakesNothingFromASession) {
   with([&](ScriptedProcesses& processes) { processes.add(kHandle, "notes"); });
   EXPECT_EQ(run({"attach", kHandle}), kNotBegun);

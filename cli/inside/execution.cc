@@ -128,7 +128,10 @@ void Execution::judge() {
   };
   for (const wire::Sink* sink : {&out_, &err_})
     if (sink->failure()) return lose_way("its output broke off: " + sink->failure()->message);
-  if (const auto& over = connection_.over()) return lose_way(unknown(over->message));
+  if (const auto& over = connection_.over()) {
+    const bool may_return = over->code != wire::FailureCode::kDenied;
+    return may_return ? lose_way(unknown(over->message)) : end(kWayLost, unknown(over->message));
+  }
   if (begun_ && wait_failure_) return end(kWayLost, unknown(wait_failure_->message));
   const bool out_done = out_.done() || (joined_ && !joined_->out);
   const bool err_done = err_.done() || (joined_ && !joined_->err);

@@ -160,6 +160,14 @@ TEST_F(Shell, LeavesWhenThereIsNoLinkForTheLease) {
   EXPECT_THAT(warned_.str(), HasSubstr("sandfleet attach team/box "));
 }
 
+TEST_F(Shell, TellsNoWayBackWhereNobodyIsLetInAnyMore) {
+  auto code = begin_shell({"shell", "--", "sh"});
+  become_another();
+  EXPECT_EQ(code.get(), kWayLost);
+  EXPECT_THAT(warned_.str(), HasSubstr("what became of it is not known: token refused"));
+  EXPECT_THAT(warned_.str(), Not(HasSubstr("come back")));
+}
+
 TEST_F(Shell, GivesTheTerminalBackWhateverEndsIt) {
   for (const int number : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
     auto code = begin_shell({"shell", "--", "sh"});

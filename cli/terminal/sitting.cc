@@ -192,11 +192,17 @@ base::Moment Sitting::next_moment() const {
 
 void Sitting::judge() {
   if (exit_) return;
-  if (const auto& over = connection_.over()) return leave(kWayLost, over->message);
+  if (const auto& over = connection_.over()) return hear_over(*over);
   if (!begun_) return;
   if (sink_->failure()) return judge_broken_stream(*sink_->failure());
   if (sink_->problem()) return leave(kNotBegun, "cannot write what it shows");
   if (state_ && sink_->done()) end(exit_code_of(*state_));
+}
+
+// Who is let in no more cannot come back, be it that the sandbox has ended for good.
+void Sitting::hear_over(const Failure& why) {
+  if (why.code == FailureCode::kDenied) return end(kWayLost, unknown(why.message));
+  leave(kWayLost, why.message);
 }
 
 void Sitting::judge_broken_stream(const Failure& failure) {

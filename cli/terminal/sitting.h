@@ -59,6 +59,7 @@ class Sitting {
   void send_size();
   void look_whether_it_is_there();
   void judge();
+  void hear_over(const wire::Failure& why);
   void judge_broken_stream(const wire::Failure& failure);
   void leave(int code, const std::string& why = {});
   void end(int code, const std::string& why = {});

@@ -85,6 +85,12 @@ class Inside : public testing::Test {
     with([&](ScriptedProcesses& processes) { is = processes.last_spawn() != nullptr; });
     return is;
   }
+  // Whoever was let in before is let in no more.
+  void become_another() {
+    server_.with([this](wire::SessionHost& host) {
+      host.resumed({.uid = "another", .epoch = 1}, {clock_.now(), clock_.wall()});
+    });
+  }
   virtual int in() const { return in_.first.get(); }
 
   base::SystemClock clock_;
