@@ -20,6 +20,13 @@ using base::Result;
 // What a look at the sandbox says of the way to what was asked.
 using Judge = std::function<Result<Progress>(const std::optional<api::Sandbox>&)>;
 
+int refuse_ended(const Call& call, const std::string& name) {
+  return fail(base::error(ErrorCode::kConflict, "Sandbox \"", name,
+                          "\" is Terminated, and that is final; declare another, or delete it and "
+                          "apply a changed manifest"),
+              call.terminal.err);
+}
+
 // Looks until it is so, it never will be, or the time is up.
 int wait_for(const Call& call, const api::Key& key, const Judge& judge) {
   const auto end = call.terminal.clock.now() + base::Seconds(call.options.timeout_seconds);
@@ -41,6 +48,7 @@ int wait_for(const Call& call, const api::Key& key, const Judge& judge) {
                         << ": the controller refuses: " << now.words << "\n";
       return kRefused;
     }
+    if (now.verdict == Progress::Verdict::kEnded) return refuse_ended(call, key.name);
     if (now.words != said) {
       call.terminal.err << "waiting for sandbox/" << key.name << ": " << now.words << "\n";
       said = now.words;
@@ -75,13 +83,9 @@ int set_state(const Call& call, const std::string& verb, api::DesiredState state
     const auto before = call.backend.sandbox(call.key(name));
     if (!before) return fail(before.error(), call.terminal.err);
     if (!*before) return fail(not_found(call, "Sandbox", name), call.terminal.err);
-    if ((*before)->spec.desired_state == api::DesiredState::kTerminated &&
-        state != api::DesiredState::kTerminated) {
-      return fail(base::error(ErrorCode::kConflict, "Sandbox \"", name,
-                              "\" is Terminated, and that is final; declare another, or delete it "
-                              "and apply a changed manifest"),
-                  call.terminal.err);
-    }
+    const bool ended = (*before)->spec.desired_state == api::DesiredState::kTerminated ||
+                       has_ended_for_good(**before);
+    if (ended && state != api::DesiredState::kTerminated) return refuse_ended(call, name);
     // Its spec may say Running all the while.
     const bool wakes = state == api::DesiredState::kRunning &&
                        (*before)->spec.desired_state == state && api::stays_idle(**before);

@@ -281,6 +281,30 @@ TEST_P(Everywhere, ATerminatedSandboxIsNotResumed) {
   EXPECT_EQ(type({"terminate", "demo"}), kDone);
 }
 
+TEST_P(Everywhere, WhatEndedByItselfIsNeitherResumedNorPaused) {
+  auto sandbox = world_->sandbox(demo_);
+  sandbox->status.ended_by = api::EndedBy::kMaxLifetime;
+  world_->write(*sandbox);
+  for (const std::string verb : {"resume", "pause"}) {
+    for (const auto& words : {std::vector{verb, std::string("demo")},
+                              std::vector{verb, std::string("demo"), std::string("--wait")}}) {
+      EXPECT_EQ(type(words), kRefused) << verb;
+      EXPECT_THAT(err_.str(), HasSubstr("\"demo\" is Terminated, and that is final"));
+    }
+  }
+  EXPECT_EQ(world_->sandbox(demo_)->spec.desired_state, api::DesiredState::kRunning);
+}
+
+TEST_P(Everywhere, WhatEndsWhileItIsWaitedForEndsTheWait) {
+  controller = [this] {
+    auto sandbox = world_->sandbox(demo_);
+    sandbox->status.ended_by = api::EndedBy::kShutdownTime;
+    world_->write(*sandbox);
+  };
+  EXPECT_EQ(type({"pause", "demo", "--wait"}), kRefused);
+  EXPECT_THAT(err_.str(), HasSubstr("\"demo\" is Terminated, and that is final"));
+}
+
 TEST_P(Everywhere, DescribeShowsOwnEventsOnly) {
   world_->declare({"default", "other"});
   world_->tell(*world_->sandbox(demo_), {"Normal", "Ready", "Prepare", "it answers"});

@@ -29,11 +29,29 @@ bool is_reached(api::DesiredState wished, const api::Sandbox& sandbox) {
 
 }  // namespace
 
+bool has_ended_for_good(const api::Sandbox& sandbox) {
+  switch (sandbox.status.ended_by) {
+    case api::EndedBy::kNobody:
+      return false;
+    case api::EndedBy::kIdle:
+      return sandbox.status.terminated_time.has_value();
+    case api::EndedBy::kUser:
+    case api::EndedBy::kShutdownTime:
+    case api::EndedBy::kMaxLifetime:
+      return true;
+  }
+  return false;
+}
+
 Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>& sandbox) {
   using Verdict = Progress::Verdict;
   if (!sandbox) return {Verdict::kNotYet, "the controller has not taken it yet"};
   if (sandbox->spec.desired_state != wished) {
     return {Verdict::kNotYet, "the controller has not taken the change yet"};
+  }
+  const auto* ready = api::find_condition(sandbox->status, api::condition::kReady);
+  if (wished != api::DesiredState::kTerminated && has_ended_for_good(*sandbox)) {
+    return {Verdict::kEnded, ready == nullptr ? "" : in_words(*ready), true};
   }
   if (is_reached(wished, *sandbox)) return {Verdict::kReached, ""};
   const auto* stalled = api::find_condition(sandbox->status, api::condition::kStalled);
@@ -41,7 +59,6 @@ Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>
       stalled->observed_generation >= sandbox->metadata.generation) {
     return {Verdict::kStalled, in_words(*stalled)};
   }
-  const auto* ready = api::find_condition(sandbox->status, api::condition::kReady);
   if (ready == nullptr) return {Verdict::kNotYet, "it has no condition yet"};
   return {Verdict::kNotYet, in_words(*ready), true};
 }

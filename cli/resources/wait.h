@@ -9,12 +9,16 @@ namespace cli {
 
 // Whether what was asked of a Sandbox is so.
 struct Progress {
-  enum class Verdict { kReached, kNotYet, kStalled, kRefused };
+  enum class Verdict { kReached, kNotYet, kStalled, kRefused, kEnded };
   Verdict verdict = Verdict::kNotYet;
   std::string words;   // What is still missing, or why it never will be.
   bool heard = false;  // The controller has spoken of what was asked.
   bool operator==(const Progress&) const = default;
 };
+
+// Whatever is asked of it, it will not run again. One that ends because it idled may yet be spared
+// until it is gone.
+bool has_ended_for_good(const api::Sandbox& sandbox);
 
 // The controller has taken the wish, seen this generation, and the sandbox is as wished.
 Progress progress_to(api::DesiredState wished, const std::optional<api::Sandbox>& sandbox);

@@ -50,6 +50,33 @@ TEST(Progress, IsReachedOnlyByWhatTheControllerSawOfThisGeneration) {
          s.status.conditions = {{"Stalled", "True", "TemplateNotFound", "no \"base\"", 2, kNow}};
        },
        Verdict::kStalled},
+      {"ended", DesiredState::kRunning,
+       [](auto& s) { s.status.ended_by = api::EndedBy::kMaxLifetime; }, Verdict::kEnded},
+      {"ended_meanwhile", DesiredState::kPaused,
+       [paused](auto& s) {
+         paused(s);
+         s.status.ended_by = api::EndedBy::kShutdownTime;
+       },
+       Verdict::kEnded},
+      {"may_be_spared", DesiredState::kRunning,
+       [](auto& s) {
+         s.status.conditions = {};
+         s.status.ended_by = api::EndedBy::kIdle;
+       },
+       Verdict::kNotYet},
+      {"not_spared", DesiredState::kRunning,
+       [](auto& s) {
+         s.status.ended_by = api::EndedBy::kIdle;
+         s.status.terminated_time = kNow;
+       },
+       Verdict::kEnded},
+      {"terminated_after_it_ended", DesiredState::kTerminated,
+       [](auto& s) {
+         s.spec.desired_state = DesiredState::kTerminated;
+         s.status.ended_by = api::EndedBy::kMaxLifetime;
+         s.status.terminated_time = kNow;
+       },
+       Verdict::kReached},
   };
   for (const auto& each : cases) {
     api::Sandbox sandbox = ready_sandbox();
