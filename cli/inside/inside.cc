@@ -8,8 +8,10 @@
 #include "cli/inside/execute.h"
 #include "cli/inside/processes.h"
 #include "cli/logs/logs.h"
+#include "cli/reach/asking.h"
 #include "cli/reach/exit_code.h"
 #include "cli/reach/way.h"
+#include "cli/reach/words.h"
 #include "libs/base/signals.h"
 
 namespace cli {
@@ -54,6 +56,20 @@ Result<base::Done> judge_signal(const Options& options) {
   return base::Done{};
 }
 
+// What nobody can name any more must not go on.
+int end_unnamed(wire::Connection& connection, const std::string& handle, const Terminal& terminal) {
+  constexpr auto kWhy = "sandfleet: cannot write to standard output";
+  const auto ended = connection.ask(wire::TerminateArgs{.handle = handle}, {.mutating = true},
+                                    {.moment = terminal.clock.now() + kAnswerWithin});
+  if (ended || ended.error().code == wire::FailureCode::kNotFound) {
+    terminal.err << kWhy << ", and it was ended\n";
+    return kNotBegun;
+  }
+  terminal.err << kWhy << "; " << unknown(ended.error().message) << "; its handle is " << handle
+               << "\n";
+  return kWayLost;
+}
+
 int detach(const Options& options, const Command& command, wire::Connection& connection,
            const Terminal& terminal) {
   wire::SpawnArgs args = to_spawn(command);
@@ -61,8 +77,8 @@ int detach(const Options& options, const Command& command, wire::Connection& con
   args.out = args.err = wire::Collected{kTailBytes, kSpillBytes};
   const auto begun =
       connection.ask(args, {.mutating = true, .permission_mode = command.permission_mode});
-  connection.finish();
   if (!begun) {
+    connection.finish();
     terminal.err << "sandfleet: " << begun.error().message << "\n";
     return exit_code_of(begun.error());
   }
@@ -70,7 +86,10 @@ int detach(const Options& options, const Command& command, wire::Connection& con
     terminal.out << base::to_text({{"handle", args.handle}, {"pid", begun->pid}}, 2) << "\n";
   else
     terminal.out << args.handle << "\n";
-  return kDone;
+  terminal.out << std::flush;
+  const int code = terminal.out ? kDone : end_unnamed(connection, args.handle, terminal);
+  connection.finish();
+  return code;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
 
 #include "cli/reach/exit_code.h"
 #include "cli/testing/inside.h"
@@ -139,6 +140,14 @@ TEST_F(Inside, OutputThatCannotBeWrittenEndsTheCommand) {
   out_ = base::Fd(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   EXPECT_EQ(run({"exec", "--", "say", "1000000000000"}), kNotBegun);
   EXPECT_THAT(warned_.str(), HasSubstr("No space left"));
+  EXPECT_THAT(heard(), ElementsAre("terminate"));
+}
+
+TEST_F(Inside, WhatIsBegunForLaterIsEndedWhereItsHandleCannotBeWritten) {
+  std::ofstream full("/dev/full");
+  static_cast<std::ostream&>(told_).rdbuf(full.rdbuf());
+  EXPECT_EQ(run({"exec", "--detach", "--", "stubborn"}), kNotBegun);
+  EXPECT_EQ(warned_.str(), "sandfleet: cannot write to standard output, and it was ended\n");
   EXPECT_THAT(heard(), ElementsAre("terminate"));
 }
 
