@@ -41,6 +41,7 @@ class Carrier final : public Roster::Member {
   std::optional<wire::Close> judge(wire::Message message);
   aio::Task<> listen();
   aio::Task<bool> hand_on(Carried frame);
+  void want(const Carried& frame);
   aio::Task<> refuse(std::string why);
   aio::Task<> part(wire::Close last);
 
@@ -76,7 +77,8 @@ class Carrier final : public Roster::Member {
   base::Moment alone_since_;
   bool welcomed_ = false, quiesced_ = false, demanded_ = false;
   Unanswered unanswered_;  // By the executor of now.
-  bool unheard_ = false;   // There were some when the last one was lost.
+  bool unheard_ = false;   // There were some when the last one was lost, or bytes came since.
+  bool wanted_ = false;    // Either began since the last attempt did.
   base::Milliseconds lease_{};
   int failures_ = 0;
 

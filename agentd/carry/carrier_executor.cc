@@ -54,6 +54,7 @@ aio::Task<> Carrier::pursue() {
 }
 
 aio::Task<Ending> Carrier::attempt(bool ask) {
+  wanted_ = false;
   if (ask || !access_.way()) {
     auto answer = co_await access_.ask();
     if (auto* none = std::get_if<NoWay>(&answer)) co_return std::move(*none);
@@ -197,7 +198,7 @@ aio::Task<bool> Carrier::follow(Step step) {
     co_return true;
   }
   if (const auto* pause = std::get_if<Rest>(&step)) {
-    const bool ask = co_await rest(standstill, *pause, moved_, demanded_);
+    const bool ask = co_await rest(standstill, *pause, moved_, wanted_);
     alone_since_ = now();
     co_return ask;
   }

@@ -30,6 +30,15 @@ bool only_waits(std::string_view request) {
   return read && wire::only_waits(*read);
 }
 
+// Bytes, their end, or room for more of them: its reader has read on. That it knows of an end is no
+// wish.
+bool moves_bytes(const Carried& frame) {
+  if (!frame.is(FrameType::kCredit)) return frame.is(FrameType::kData);
+  const auto message = message_in(frame.bytes);
+  const auto* credit = message ? std::get_if<wire::Credit>(&*message) : nullptr;
+  return credit && !credit->ended;
+}
+
 wire::Close hung_up() { return close_of(CloseReason::kSilent, "its harness hung up"); }
 
 }  // namespace
@@ -125,19 +134,29 @@ aio::Task<bool> Carrier::hand_on(Carried frame) {
     }
     resumed_ = executor_ && resume->link == link_;
   }
-  if (frame.is(FrameType::kRequest) && !executor_ && !std::exchange(demanded_, true))
-    moved_.notify_all();
+  if (!executor_) want(frame);
   const auto executor = executor_;
   // What comes before it names the link was meant for one before.
   if (!executor || !resumed_) co_return true;
   if (frame.is(FrameType::kRequest) && !only_waits(frame.bytes))
     unanswered_.sent(frame.stream, now());
+  if (moves_bytes(frame)) unanswered_.moved_bytes(now());
   parts_.counts.to_executor.count(frame.bytes.size());
   handing_on_ = true;
   co_await executor->outbox.put(std::move(frame.bytes));
   handing_on_ = false;
   harness_pulse_.heard(now());
   co_return true;
+}
+
+// What comes while there is no executor is dropped, and sent again by its session once there is
+// one. Who waits for bytes to move goes on waiting where nobody wakes it, unlike who has asked.
+void Carrier::want(const Carried& frame) {
+  const bool asks = frame.is(FrameType::kRequest);
+  if (!asks && !moves_bytes(frame)) return;
+  if (std::exchange(asks ? demanded_ : unheard_, true)) return;
+  wanted_ = true;
+  moved_.notify_all();
 }
 
 // It broke the rules, and with them its session.

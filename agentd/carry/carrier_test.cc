@@ -478,6 +478,123 @@ TEST(Carriers, RestWhileTheHarnessOnlyWaitsForOthers) {
   }
 }
 
+// A harness that has got in, and whose sandbox has been paused since.
+aio::Task<> get_in(Site& site, Raw& raw) {
+  co_await Raw::say(raw, wire::Hello{.sandbox = wire::SandboxName{"team-a", "box"}});
+  const auto welcome = co_await Raw::hear<wire::Welcome>(raw);
+  co_await Raw::say(raw, wire::Resume{.link = welcome ? welcome->link : ""});
+  EXPECT_TRUE(co_await Raw::hear<wire::Resume>(raw));
+  EXPECT_EQ(site.ways.asked, 1);
+}
+aio::Task<> get_in_before_it_pauses(Site& site, Raw& raw) {
+  co_await get_in(site, raw);
+  pause_until_asked_for(site);
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+}
+// Once it has said that, agentd has heard it.
+aio::Task<> say_and_be_heard(Raw& raw, wire::Message message) {
+  co_await Raw::say(raw, std::move(message));
+  co_await Raw::say(raw, wire::Ping{});
+  EXPECT_TRUE(co_await Raw::hear<wire::Pong>(raw));
+}
+aio::Task<bool> welcomed_again(Raw& raw) {
+  const auto welcome = co_await aio::within(Raw::hear<wire::Welcome>(raw), 20s);
+  co_return welcome && *welcome && (*welcome)->resumed;
+}
+
+aio::Task<> move_bytes_while_paused(Site& site, wire::Message message) {
+  Raw raw{site.connect()};
+  co_await get_in_before_it_pauses(site, raw);
+  co_await Raw::say(raw, std::move(message));
+  EXPECT_TRUE(co_await welcomed_again(raw));
+  EXPECT_EQ(site.ways.asked, 2);
+}
+TEST(Carriers, AskForAPausedSandboxWhenTheHarnessWouldMoveBytes) {
+  const wire::Message wishes[] = {wire::Data{.stream = 1, .payload = "typed"},
+                                  wire::Data{.stream = 1, .end = true},
+                                  wire::Credit{.stream = 1, .limit = 1 << 20}};
+  for (const wire::Message& message : wishes) {
+    SCOPED_TRACE(message.index());
+    Site site;
+    aio::testing::run(site.loop, move_bytes_while_paused(site, message));
+  }
+}
+
+aio::Task<> move_bytes_at_the_last_moment(Site& site) {
+  Raw raw{site.connect()};
+  co_await get_in(site, raw);
+  co_await say_and_be_heard(raw, wire::Credit{.stream = 1, .limit = 1 << 20});
+  pause_until_asked_for(site);
+  EXPECT_TRUE(co_await welcomed_again(raw));
+  EXPECT_EQ(site.ways.asked, 2);
+}
+TEST(Carriers, AskForWhatPausedBeforeItCanHaveReadTheBytesOfTheHarness) {
+  aio::testing::tell(move_bytes_at_the_last_moment);
+}
+
+aio::Task<> want_nothing_while_paused(Site& site, wire::Message message) {
+  Raw raw{site.connect()};
+  co_await get_in_before_it_pauses(site, raw);
+  site.ways.answer = still_paused;
+  co_await say_and_be_heard(raw, std::move(message));
+  site.ways.answer = [&] { return site.executor.way(); };
+  site.executor.resumed({"uid-1", 3, 4, 8});
+  site.directory.tell(Standing::kRunning);
+  EXPECT_TRUE(co_await welcomed_again(raw));
+  EXPECT_EQ(site.ways.asked, 2) << "only once it was seen to run";
+}
+TEST(Carriers, RestWhileTheHarnessOnlyKnowsWhatItHasRead) {
+  const wire::Message others[] = {wire::Credit{.stream = 1, .limit = 1 << 20, .ended = true},
+                                  wire::Ping{}, wire::Pong{}};
+  for (const wire::Message& message : others) {
+    SCOPED_TRACE(message.index());
+    Site site;
+    aio::testing::run(site.loop, want_nothing_while_paused(site, message));
+  }
+}
+
+// Who moves bytes through a pause that is its owner's waits for its end, and asks once.
+aio::Task<> move_bytes_in_vain(Site& site) {
+  Raw raw{site.connect()};
+  co_await get_in_before_it_pauses(site, raw);
+  site.ways.answer = still_paused;
+  co_await Raw::say(raw, wire::Data{.stream = 1, .payload = "one"});
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked == 2; }));
+  for (int i = 0; i < 10; ++i)
+    co_await say_and_be_heard(raw, wire::Data{.stream = 1, .offset = 3, .payload = "two"});
+  site.ways.answer = [&] { return site.executor.way(); };
+  site.executor.resumed({"uid-1", 3, 4, 8});
+  site.directory.tell(Standing::kRunning);
+  EXPECT_TRUE(co_await welcomed_again(raw));
+  EXPECT_EQ(site.ways.asked, 3);
+}
+TEST(Carriers, LetBytesWaitWhereNobodyWakesWhatIsPaused) { aio::testing::tell(move_bytes_in_vain); }
+
+aio::Task<> read_on_after_a_pause(Site& site) {
+  constexpr std::int64_t kBytes = 6 << 20;
+  Harness& harness = site.harness();
+  site.link(harness);
+  const auto stream =
+      harness.session.ask({.op = "pattern", .args = {{"bytes", kBytes}}, .down = true});
+  const auto is_full = [&] {
+    return harness.session.stream_bytes_held() == wire::stream_allowance(0);
+  };
+  EXPECT_TRUE(co_await eventually(is_full)) << harness.session.stream_bytes_held();
+  pause_until_asked_for(site);
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.links() == 0; }));
+  Downloaded got;
+  EXPECT_TRUE(co_await eventually([&] {
+    take_all(harness, *stream, got);
+    return got.ended;
+  })) << got.bytes;
+  EXPECT_TRUE(got.exact);
+  EXPECT_EQ(got.bytes, kBytes);
+  EXPECT_EQ(site.ways.asked, 2);
+}
+TEST(Carriers, GoOnToTheByteWhenAReaderReadsOnAfterAPause) {
+  aio::testing::tell(read_on_after_a_pause);
+}
+
 // The next question would be put in a minute, but the watch says that it runs.
 aio::Task<> be_woken(Site& site) {
   Harness& harness = site.harness();

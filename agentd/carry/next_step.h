@@ -31,9 +31,10 @@ struct Situation {
   bool way_holds = false;  // There is a way whose token has not ended.
   bool quiesced = false;   // The executor said that the sandbox is about to pause, and is not back.
   bool demanded = false;   // The harness wants something since it rests.
-  bool unheard = false;    // It wanted something just before, which may not have got there.
-  int failures = 0;        // In a row, without a link in between.
-  double jitter = 1;       // 0 to 1.
+  bool unheard = false;  // It wanted something just before, which may not have got there, or since
+                         // has bytes to send or room for some.
+  int failures = 0;      // In a row, without a link in between.
+  double jitter = 1;     // 0 to 1.
   base::Milliseconds alone{};     // So long the harness has been without an executor.
   base::Milliseconds patience{};  // So long it may be.
 };

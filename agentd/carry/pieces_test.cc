@@ -30,6 +30,17 @@ TEST(UnansweredRequests, AreThoseOfLately) {
   EXPECT_FALSE(unanswered.any(now));
 }
 
+TEST(UnansweredRequests, AreNotBytesThatAnExecutorWouldHaveReadBeforeItIdled) {
+  const base::Moment now(base::Seconds(1'000));
+  Unanswered unanswered;
+  unanswered.moved_bytes(now - base::Seconds(5));
+  unanswered.moved_bytes(now);
+  EXPECT_TRUE(unanswered.any(now + base::Milliseconds(999)));
+  EXPECT_FALSE(unanswered.any(now + base::Milliseconds(1'000)));
+  unanswered.clear();
+  EXPECT_FALSE(unanswered.any(now));
+}
+
 TEST(UnansweredRequests, AreRememberedAsFarAsThereIsRoom) {
   const base::Moment now(base::Seconds(1'000));
   Unanswered unanswered;

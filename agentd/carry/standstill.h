@@ -11,7 +11,7 @@ namespace agentd {
 enum class AfterLook { kRest, kAsk, kDial };
 struct SeenAtRest {
   Standing before = Standing::kUnknown, now = Standing::kUnknown;
-  bool wanted = false;    // Its harness has asked for something.
+  bool wanted = false;    // Its harness has asked for something, or would move bytes.
   bool dial_due = false;  // The way that is held may be dialled, and it is time.
 };
 AfterLook after_look(const SeenAtRest& seen);
