@@ -5,7 +5,10 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import json
+import os
+import subprocess
 import sys
+import threading
 
 from exec import Typed
 from whole import agentd_before_a_box, mutations, world
@@ -58,11 +61,28 @@ class Place(Typed):
         assert (status["pausedBy"], status["state"], self.controller.condition("box")["reason"]) == ("Idle", "Paused", "Idle"), status
         assert self.controller.sandboxes()["box"]["spec"]["desiredState"] == "Running"
 
+    def rests(self):
+        return self.agentd.program.output().count("then=rests")
+
+    def story(self):
+        return f"{self.controller.story()}\n{self.agentd.program.output()}"
+
     def looks(self):
         return sum(each == "GET /v1/activity" for each in self.provider.asked_inside(self.box))
 
     def connects(self):
         return sum(each.endswith(CONNECTS) for each in mutations(self.provider))
+
+
+@contextlib.contextmanager
+def ends_in_time(process):
+    """Who hangs is killed, so that whoever reads of it hears of its end."""
+    late = threading.Timer(60, process.kill)
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 @contextlib.contextmanager
@@ -108,10 +128,9 @@ def test_what_works_is_not_paused():
         # Who only waits, or follows what says nothing, does not keep it up, and hears the end of it all the same.
         silent = here.run("exec", "--detach", "--", "sleep", "2000").out.strip()
         with here.begin("exec", "--", "sleep", "1000", text=True) as waiting, here.begin("logs", "-f", silent, text=True) as following:
-            rests = here.agentd.program.output().count("then=rests")
+            rests = here.rests()
             here.wait_idle()
-            wait_until(lambda: f"who waits to rest\n{here.agentd.program.output()}",
-                       lambda: here.agentd.program.output().count("then=rests") > rests)
+            wait_until(lambda: f"who waits to rest\n{here.story()}", lambda: here.rests() > rests)
             said = here.run("ps", "-o", "json")
             found = [each["handle"] for each in json.loads(said.out)["processes"] if each["argv"] == ["sleep", "1000"]]
             assert len(found) == 1, said
@@ -150,6 +169,32 @@ def test_a_request_of_an_open_session_wakes_it():
         harness.ask("fs.stat", {"path": "before"})
         closed = harness.end_of_link()
         assert closed.reason == "quiesce" and "sandfleet resume default/box" in closed.message, closed
+
+
+def test_bytes_that_wait_wake_it():
+    with place() as here:
+        with here.begin("exec", "-i", "--", "cat", stdin=subprocess.PIPE) as typing:
+            for line in (b"one\n", b"two\n"):
+                typing.stdin.write(line)
+                typing.stdin.flush()
+                with ends_in_time(typing):
+                    heard = typing.stdout.readline()
+                assert heard == line, f"{heard}\n{here.story()}"
+                here.wait_idle()
+            typing.stdin.close()
+            with ends_in_time(typing):
+                code = typing.wait()
+            assert code == 0, f"its end of input: {code}\n{here.story()}"
+
+        size = 5_000_000
+        here.run("exec", "--", "sh", "-c", f"head -c {size} /dev/zero >$HOME/zeros")
+        with here.begin("exec", "--", "cat", "zeros") as reading:
+            got = len(os.read(reading.stdout.fileno(), 1 << 16))
+            here.wait_idle()
+            with ends_in_time(reading):
+                got += len(reading.stdout.read())
+                code = reading.wait()
+            assert (code, got) == (0, size), f"{code} {got}\n{here.story()}"
 
 
 def test_a_controller_that_dies_on_the_way_comes_out_the_same():
