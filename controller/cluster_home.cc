@@ -142,12 +142,12 @@ class ClusterHome final : public Home {
   base::Result<std::string> api_key(const api::SandboxProvider& provider) override {
     return keys_.api_key(provider);
   }
-  std::unique_ptr<Entrance> entrance(const std::string& fleet_key,
-                                     AttachService::WayTo way_to) override {
+  std::unique_ptr<Entrance> entrance(const std::string& fleet_key, AttachService::WayTo way_to,
+                                     AttachService::WayFailed way_failed) override {
     if (!door_) return nullptr;
     return std::make_unique<ClusterEntrance>(
         ClusterEntrance::Parts{server_->for_attach, store_, parts_.clock, parts_.registry},
-        fleet_key, std::move(way_to), *door_);
+        fleet_key, std::move(way_to), std::move(way_failed), *door_);
   }
   base::Result<base::Done> start() override {
     CHECK_OK(store_.start(kSyncPatience, {}));

@@ -72,6 +72,18 @@ Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
           }};
 }
 
+std::function<void(const api::Sandbox&)> news_of_failed_ways(Memories& memories, kube::Queue& queue,
+                                                             const base::Clock& clock) {
+  return [&](const api::Sandbox& sandbox) {
+    const std::string& uid = sandbox.metadata.uid;
+    if (memories.recall(uid).executor.kind != ExecutorView::Kind::kAnswering) return;
+    memories.update(uid, [&](Memory& memory) {
+      memory.executor = due_at_once(std::move(memory.executor), clock.now());
+    });
+    queue.add(sandbox.metadata.key);
+  };
+}
+
 Controller::Controller(Parts parts, Pace pace) : parts_(parts), pace_(pace) {}
 Controller::~Controller() { stop(); }
 

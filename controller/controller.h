@@ -51,6 +51,11 @@ Engine::News heartbeat_news(metrics::Registry& registry, Memories& memories,
                             const api::ResourceStore& store, kube::Queue& queue,
                             const base::Clock& clock);
 
+// Asks an executor at once that somebody could not get to. Where another replica acts for it,
+// nothing is known of it here, and nothing is done.
+std::function<void(const api::Sandbox&)> news_of_failed_ways(Memories& memories, kube::Queue& queue,
+                                                             const base::Clock& clock);
+
 struct Pace {
   std::size_t workers = 8;
   base::Milliseconds poll{30'000}, sweep{60'000};

@@ -241,6 +241,22 @@ TEST_F(ControllerTest, TellsWhichStepOfAPreparationIsSlowWhileItIs) {
   EXPECT_EQ(told, 1);
 }
 
+TEST_F(ControllerTest, AsksAtOnceWhomNobodyGetsTo) {
+  api::Sandbox sandbox;
+  sandbox.metadata.key = {"default", "box"};
+  sandbox.metadata.uid = "u1";
+  const auto failed = news_of_failed_ways(memories_, queue_, clock_);
+  failed(sandbox);
+  EXPECT_EQ(memories_.size(), 0u) << "another acts for it";
+  EXPECT_FALSE(queue_.try_next());
+  memories_.update("u1", [&](Memory& memory) {
+    memory.executor = {.kind = ExecutorView::Kind::kAnswering, .ask_at = clock_.now() + 300s};
+  });
+  failed(sandbox);
+  EXPECT_EQ(memories_.recall("u1").executor.ask_at, clock_.now());
+  EXPECT_EQ(queue_.try_next(), sandbox.metadata.key);
+}
+
 TEST_F(ControllerTest, GoesFromStepToStepInOneTurn) {
   const auto is_idle = [&] {
     const auto queue = queue_.stats();

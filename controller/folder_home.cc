@@ -37,11 +37,11 @@ class FolderHome final : public Home {
   base::Result<std::string> api_key(const api::SandboxProvider& provider) override {
     return parts_.credentials.api_key(*store_, kSecretSpace, provider);
   }
-  std::unique_ptr<Entrance> entrance(const std::string& fleet_key,
-                                     AttachService::WayTo way_to) override {
+  std::unique_ptr<Entrance> entrance(const std::string& fleet_key, AttachService::WayTo way_to,
+                                     AttachService::WayFailed way_failed) override {
     return std::make_unique<FolderEntrance>(
         FolderEntrance::Parts{*store_, parts_.clock, parts_.registry}, fleet_key, std::move(way_to),
-        door_);
+        std::move(way_failed), door_);
   }
   // What is on record is kept alive even where nothing more can be recorded, as on a full disk.
   base::Result<base::Done> start() override {

@@ -36,7 +36,8 @@ class Home {
   virtual base::Result<std::string> api_key(const api::SandboxProvider& provider) = 0;
   // Where others ask for ways into sandboxes, still closed; null where nobody is to.
   virtual std::unique_ptr<Entrance> entrance(const std::string& fleet_key,
-                                             AttachService::WayTo way_to) = 0;
+                                             AttachService::WayTo way_to,
+                                             AttachService::WayFailed way_failed) = 0;
   // The first look at everything; from then on changes are told, and the mandate is sought.
   virtual base::Result<base::Done> start() = 0;
   virtual std::optional<base::Error> end() const = 0;

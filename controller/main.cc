@@ -133,10 +133,12 @@ base::Result<base::Done> run(const Options& options) {
                         pace_of(options));
 
   Ways ways(store, connections, memories);
-  const auto entrance =
-      home->entrance(fleet_key, [&](const api::Sandbox& sandbox, std::stop_token stop) {
+  const auto entrance = home->entrance(
+      fleet_key,
+      [&](const api::Sandbox& sandbox, std::stop_token stop) {
         return ways.to(sandbox, std::move(stop));
-      });
+      },
+      news_of_failed_ways(memories, queue, clock));
   watch(registry, {queue, engine, pool, memories, store});
   TRY(const auto server,
       serve(options, registry, [&] { return trouble_of(controller, *home, entrance.get()); }));

@@ -19,11 +19,11 @@ class ClusterEntrance final : public Entrance {
     metrics::Registry& registry;
   };
   ClusterEntrance(const Parts& parts, std::string fleet_key, AttachService::WayTo way_to,
-                  HttpsDoorSettings settings)
+                  AttachService::WayFailed way_failed, HttpsDoorSettings settings)
       : reviewer_(parts.client),
         access_(reviewer_, parts.clock),
         service_({parts.store, access_, parts.clock, parts.registry}, std::move(fleet_key),
-                 std::move(way_to)),
+                 std::move(way_to), std::move(way_failed)),
         door_(service_, parts.client, parts.clock, parts.registry, std::move(settings)) {}
 
   void open() override { door_.open(); }

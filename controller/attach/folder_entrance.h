@@ -18,10 +18,10 @@ class FolderEntrance final : public Entrance {
     metrics::Registry& registry;
   };
   FolderEntrance(const Parts& parts, std::string fleet_key, AttachService::WayTo way_to,
-                 SocketDoorSettings settings)
+                 AttachService::WayFailed way_failed, SocketDoorSettings settings)
       : access_(settings.group),
         service_({parts.store, access_, parts.clock, parts.registry}, std::move(fleet_key),
-                 std::move(way_to)),
+                 std::move(way_to), std::move(way_failed)),
         door_(service_, std::move(settings)) {}
 
   void open() override { door_.open(); }

@@ -58,22 +58,6 @@ std::string token_of(const net::ServedRequest& request) {
   return bearer ? std::string(base::trim(told.substr(kBearer.size()))) : std::string();
 }
 
-base::Result<api::Key> sandbox_asked(const std::string& body) {
-  const auto asked = base::parse_json(body);
-  if (!asked || !asked->is_object())
-    return base::error(ErrorCode::kInvalid, "the body must be a JSON object");
-  const auto part = [&](const char* key) -> base::Result<std::string> {
-    const auto text = base::text_at(*asked, key);
-    if (!text || text->empty() || text->size() > kNameBytesMax)
-      return base::error(ErrorCode::kInvalid, "\"", key, "\" must be a text of 1 to ",
-                         std::to_string(kNameBytesMax), " bytes");
-    return *text;
-  };
-  TRY(std::string space, part("namespace"));
-  TRY(std::string name, part("name"));
-  return api::Key{std::move(space), std::move(name)};
-}
-
 std::string client_of(const net::ServedRequest& request) {
   return request.peer ? "pid:" + std::to_string(request.peer->pid) : request.client;
 }
@@ -93,12 +77,14 @@ net::ServedAnswer answer_of(const Refused& refused) {
 
 }  // namespace
 
-AttachService::AttachService(Parts parts, std::string fleet_key, WayTo way_to)
+AttachService::AttachService(Parts parts, std::string fleet_key, WayTo way_to, WayFailed way_failed)
     : parts_(parts),
       fleet_key_(std::move(fleet_key)),
       way_to_(std::move(way_to)),
+      way_failed_(std::move(way_failed)),
       issuing_(parts.clock),
       ways_(kWaysMax),
+      failed_told_(kWaysMax),
       refusals_told_(kRefusalsTold, parts.clock.now()) {}
 
 net::ServedAnswer AttachService::answer(const net::ServedRequest& request,
@@ -119,21 +105,64 @@ net::ServedHandler AttachService::handler(std::stop_token stop) {
                       }}});
 }
 
+base::Result<AttachService::Question> AttachService::question_in(const std::string& body) {
+  const auto asked = base::parse_json(body);
+  if (!asked || !asked->is_object())
+    return base::error(ErrorCode::kInvalid, "the body must be a JSON object");
+  const auto part = [&](const char* key) -> base::Result<std::string> {
+    const auto text = base::text_at(*asked, key);
+    if (!text || text->empty() || text->size() > kNameBytesMax)
+      return base::error(ErrorCode::kInvalid, "\"", key, "\" must be a text of 1 to ",
+                         std::to_string(kNameBytesMax), " bytes");
+    return *text;
+  };
+  Question question;
+  TRY(question.sandbox.space, part("namespace"));
+  TRY(question.sandbox.name, part("name"));
+  if (!asked->contains("failed")) return question;
+  const Json* failed = base::object_at(*asked, "failed");
+  const auto uid = failed ? base::text_at(*failed, "uid") : std::nullopt;
+  const auto epoch = failed ? base::integer_at(*failed, "epoch") : std::nullopt;
+  const auto run = failed ? base::integer_at(*failed, "run") : std::nullopt;
+  if (!uid || !epoch || !run)
+    return base::error(ErrorCode::kInvalid,
+                       "\"failed\" must be an object with \"uid\", \"epoch\" and \"run\"");
+  question.failed = Run{*uid, *epoch, *run};
+  return question;
+}
+
+AttachService::Run AttachService::run_of(const api::Sandbox& sandbox) {
+  return {sandbox.metadata.uid, sandbox.status.epoch, sandbox.status.run};
+}
+
 AttachService::Outcome AttachService::attend(const net::ServedRequest& request,
                                              const std::stop_token& stop) {
-  const auto key = sandbox_asked(request.body);
-  if (!key) return {{}, {}, refused(key.error())};
+  const auto question = question_in(request.body);
+  if (!question) return {{}, {}, refused(question.error())};
+  const api::Key& key = question->sandbox;
   const auto caller =
-      parts_.access.admit({request.client, token_of(request), request.peer}, *key, stop);
-  if (!caller) return {{}, *key, refused(caller.error())};
-  const auto sandbox = parts_.store.find_sandbox(*key);
-  const auto verdict = judge(sandbox.get(), *key);
-  if (const auto* refusal = std::get_if<Refused>(&verdict)) return {*caller, *key, *refusal};
+      parts_.access.admit({request.client, token_of(request), request.peer}, key, stop);
+  if (!caller) return {{}, key, refused(caller.error())};
+  const auto sandbox = parts_.store.find_sandbox(key);
+  const auto verdict = judge(sandbox.get(), key);
+  if (const auto* refusal = std::get_if<Refused>(&verdict)) return {*caller, key, *refusal};
   if (const auto* wakes = std::get_if<Wakes>(&verdict))
-    return {*caller, *key, wake(*sandbox, wakes->meanwhile)};
+    return {*caller, key, wake(*sandbox, wakes->meanwhile)};
+  if (question->failed == run_of(*sandbox)) note_failed(*sandbox);
   auto way = way_to(*sandbox, stop);
-  if (!way) return {*caller, *key, unavailable(way.error())};
-  return {*caller, *key, reply_of({*sandbox, *caller, *std::move(way)})};
+  if (!way) return {*caller, key, unavailable(way.error())};
+  return {*caller, key, reply_of({*sandbox, *caller, *std::move(way)})};
+}
+
+void AttachService::note_failed(const api::Sandbox& sandbox) {
+  const Run run = run_of(sandbox);
+  {
+    const base::Moment now = parts_.clock.now();
+    std::lock_guard lock(mutex_);
+    if (failed_told_.find(run, now)) return;
+    failed_told_.put(run, {}, now + kFailedToldAgain);
+  }
+  way_failed_(sandbox);
 }
 
 // Where whoever acts for it sees it, for that may be another replica. Whoever is refused for
@@ -149,7 +178,7 @@ Refused AttachService::wake(const api::Sandbox& sandbox, Refused meanwhile) {
 
 base::Result<envd::Route> AttachService::way_to(const api::Sandbox& sandbox,
                                                 const std::stop_token& stop) {
-  const Run run{sandbox.metadata.uid, sandbox.status.epoch, sandbox.status.run};
+  const Run run = run_of(sandbox);
   {
     std::lock_guard lock(mutex_);
     if (auto known = ways_.find(run, parts_.clock.now())) return *std::move(known);

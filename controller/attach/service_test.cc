@@ -60,6 +60,7 @@ class AttachServiceTest : public testing::Test {
   int ways_asked_ = 0;
   bool stopped_ = false;  // Whoever was asked for the way knows that nobody waits for it.
   std::optional<base::Error> no_way_;
+  std::vector<std::string> failed_;  // Whose ways are told not to work.
   AttachService service_{
       {store_, access_, clock_, registry_},
       kFleetKey,
@@ -68,7 +69,8 @@ class AttachServiceTest : public testing::Test {
         stopped_ = stop.stop_requested();
         if (no_way_) return *no_way_;
         return envd::Route{"https://24984-i1.example.dev", {{"E2b-Traffic-Access-Token", "t"}}};
-      }};
+      },
+      [this](const api::Sandbox& sandbox) { failed_.push_back(sandbox.metadata.uid); }};
 };
 
 constexpr const char* kBox = R"({"namespace":"team-a","name":"box"})";
@@ -108,6 +110,9 @@ TEST_F(AttachServiceTest, RefusesInWordsThatCallersActOn) {
   EXPECT_EQ(refusal(R"({"namespace":"team-a"})"), "400 Invalid");
   EXPECT_EQ(refusal(R"({"namespace":"","name":"box"})"), "400 Invalid");
   EXPECT_EQ(refusal(R"({"namespace":"team-a","name":")" + std::string(254, 'x') + "\"}"),
+            "400 Invalid");
+  EXPECT_EQ(refusal(R"({"namespace":"team-a","name":"box","failed":"u1"})"), "400 Invalid");
+  EXPECT_EQ(refusal(R"({"namespace":"team-a","name":"box","failed":{"uid":"u1","epoch":2}})"),
             "400 Invalid");
   EXPECT_EQ(refusal(kBox, ""), "403 Denied");
   EXPECT_EQ(refusal(kBox, "Basic c4n4ry"), "403 Denied");
@@ -156,6 +161,29 @@ TEST_F(AttachServiceTest, AsksForTheWayOncePerRun) {
   clock_.advance(base::Seconds(61));
   EXPECT_EQ(post(kBox).status, 200);
   EXPECT_EQ(ways_asked_, 3);
+}
+
+TEST_F(AttachServiceTest, TellsNowAndThenOfAWayIntoThePresentRunThatFailed) {
+  const auto ask = [&](const char* failed, const std::string& authorization = "Bearer c4n4ry") {
+    return post(R"({"namespace":"team-a","name":"box","failed":)" + std::string(failed) + "}",
+                authorization)
+        .status;
+  };
+  constexpr const char* kThisRun = R"({"uid":"u1","epoch":2,"run":4})";
+  EXPECT_EQ(post(kBox).status, 200);
+  EXPECT_EQ(ask(R"({"uid":"u0","epoch":2,"run":4})"), 200);
+  EXPECT_EQ(ask(R"({"uid":"u1","epoch":1,"run":4})"), 200);
+  EXPECT_EQ(ask(R"({"uid":"u1","epoch":2,"run":3})"), 200);
+  EXPECT_EQ(ask(kThisRun, "Bearer other"), 403);
+  EXPECT_THAT(failed_, testing::IsEmpty());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(ask(kThisRun), 200) << "it may be a cut of the network";
+  EXPECT_THAT(failed_, testing::ElementsAre("u1"));
+  clock_.advance(kFailedToldAgain - base::Milliseconds(1));
+  EXPECT_EQ(ask(kThisRun), 200);
+  EXPECT_THAT(failed_, testing::SizeIs(1));
+  clock_.advance(base::Milliseconds(1));
+  EXPECT_EQ(ask(kThisRun), 200);
+  EXPECT_THAT(failed_, testing::SizeIs(2));
 }
 
 TEST_F(AttachServiceTest, IsUnavailableWhereTheProviderIs) {

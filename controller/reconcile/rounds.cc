@@ -1,5 +1,6 @@
 #include "controller/reconcile/rounds.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "libs/base/back_off.h"
@@ -43,6 +44,11 @@ ExecutorView heard(ExecutorView view, const base::Result<wire::Health>& answer, 
     view.health = *answer;
   else if (answer.error().code == base::ErrorCode::kDenied)
     view.kind = ExecutorView::Kind::kRefuses;
+  return view;
+}
+
+ExecutorView due_at_once(ExecutorView view, base::Moment now) {
+  if (view.closed == 0) view.ask_at = std::min(view.ask_at, now);
   return view;
 }
 

@@ -49,6 +49,8 @@ class Rounds {
 // what we believe. The serving child of an executor that lives is back within a second.
 ExecutorView heard(ExecutorView view, const base::Result<wire::Health>& answer, base::Moment now,
                    base::Moment next);
+// The same, due at once: somebody found no way in. Not where it is about to be asked again anyway.
+ExecutorView due_at_once(ExecutorView view, base::Moment now);
 inline constexpr int kGoneAfter = 2;
 inline constexpr base::Milliseconds kAskAgain{2'000};
 

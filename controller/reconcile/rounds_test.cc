@@ -66,6 +66,15 @@ TEST_P(Heard, ChangesWhatIsBelievedOnlyByProof) {
 INSTANTIATE_TEST_SUITE_P(, Heard, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
+TEST(DueAtOnce, BringsTheNextAskForwardAndNoneThatWaitsToBeCertain) {
+  const auto due = [](base::Moment ask_at, int closed) {
+    return due_at_once({.ask_at = ask_at, .closed = closed}, kNow).ask_at;
+  };
+  EXPECT_EQ(due(kNow + 300s, 0), kNow);
+  EXPECT_EQ(due(kNow - 1s, 0), kNow - 1s);
+  EXPECT_EQ(due(kNow + kAskAgain, 1), kNow + kAskAgain);
+}
+
 std::function<double()> chance() {
   return [random = std::minstd_rand(7)]() mutable {
     return std::uniform_real_distribution<>(0, 1)(random);
