@@ -10,10 +10,6 @@
 namespace agentd {
 namespace {
 
-bool are_of_one_run(const Way& one, const Way& other) {
-  return one.uid == other.uid && one.epoch == other.epoch && one.run == other.run;
-}
-
 // A name may pass to another Sandbox while a harness works in the one that had it.
 Answer only_into(const std::optional<std::string>& uid, const wire::SandboxName& sandbox,
                  Answer answer) {
@@ -46,16 +42,18 @@ std::int64_t Access::expires_ms() const {
 }
 
 aio::Task<std::variant<NoWay, Given>> Access::ask() {
+  std::optional<RunOfWay> failed;
+  if (std::exchange(failed_, false) && way_) failed = run_of(*way_);
   for (;;) {
     const std::optional<std::string> shown = token_;
-    Answer answer = only_into(uid_, sandbox_, co_await parts_.ways.ask(sandbox_, shown));
+    Answer answer = only_into(uid_, sandbox_, co_await parts_.ways.ask(sandbox_, shown, failed));
     auto* none = std::get_if<NoWay>(&answer);
     parts_.counts.asked(none ? to_word(none->why) : "Way");
     // A no to the credential of before says nothing of the one that came meanwhile.
     if (none && token_ != shown) continue;
     if (none) co_return std::move(*none);
     Way& way = std::get<Way>(answer);
-    const Given given{way_ && are_of_one_run(*way_, way)};
+    const Given given{way_ && run_of(*way_) == run_of(way)};
     hold(std::move(way));
     co_return given;
   }

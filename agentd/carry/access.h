@@ -37,7 +37,9 @@ class Access {
   // Asks for the way in.
   aio::Task<std::variant<NoWay, Given>> ask();
   const std::optional<Way>& way() const { return way_; }  // That was given last.
-  bool holds() const;                                     // There is one whose token has not ended.
+  // Nobody was met there: the next ask tells so.
+  void failed() { failed_ = true; }
+  bool holds() const;  // There is one whose token has not ended.
 
   // While there is a link: when to ask again, and the answer to a harness that brought its next
   // credential. On a new link it has its answer by the welcome.
@@ -58,6 +60,7 @@ class Access {
   std::optional<std::string> uid_, token_;
   std::optional<Way> way_;
   base::Moment ask_at_;  // Again.
+  bool failed_ = false;
   bool brought_ = false, answer_due_ = false;
 };
 

@@ -31,6 +31,10 @@ std::string_view to_word(const wire::Welcome& welcome) {
   return welcome.why ? to_word(*welcome.why) : "new";
 }
 
+bool is_nobody_there(const Ending& ending) {
+  return std::holds_alternative<Unreachable>(ending) || std::holds_alternative<Impostor>(ending);
+}
+
 std::string message_of(const Ending& ending) {
   return std::visit(base::Overloaded{[](const Impostor&) { return std::string(); },
                                      [](const auto& one) { return one.message; }},
@@ -64,6 +68,7 @@ aio::Task<Ending> Carrier::attempt(bool ask) {
       co_await ExecutorLink::open(parts_.executor, parts_.dialler, *access_.way(), hello_, now());
   auto* failed = std::get_if<Ending>(&opened);
   parts_.counts.dialled(welcomed_, failed ? to_word(*failed) : "welcome");
+  if (failed && is_nobody_there(*failed)) access_.failed();
   if (failed) co_return std::move(*failed);
   co_return co_await carry(std::get<0>(std::move(opened)));
 }

@@ -699,6 +699,28 @@ TEST(Carriers, PassOnWhyThereIsNoWay) {
   aio::testing::run(site.loop, refuse(site));
 }
 
+aio::Task<> meet_nobody(Site& site) {
+  bool nobody = true;
+  site.ways.answer = [&] {
+    Way way = site.executor.way();
+    if (nobody) way.url = "http://127.0.0.1:1";
+    return way;
+  };
+  Harness& harness = site.harness();
+  site.link(harness);
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.asked == 1; }));
+  EXPECT_FALSE(site.ways.last_failed) << "none was tried";
+  EXPECT_TRUE(co_await eventually([&] { return site.ways.last_failed.has_value(); }));
+  EXPECT_EQ(site.ways.last_failed, (RunOfWay{"uid-1", 3, 7}));
+  nobody = false;
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  const int asked = site.ways.asked;
+  site.executor.cut();
+  EXPECT_TRUE(co_await eventually([&] { return site.executor.dialled > 1; }));
+  EXPECT_EQ(site.ways.asked, asked) << "a link that was cut has failed nobody yet";
+}
+TEST(Carriers, TellThatNobodyWasMetWhereAWayLed) { aio::testing::tell(meet_nobody); }
+
 aio::Task<> meet_an_impostor(Site& site) {
   // It speaks as an executor does, but is that of another sandbox.
   auto& other = site.other.emplace(site.loop.executor(), wire::Identity{"uid-2", 1, 1, 1});

@@ -17,10 +17,12 @@ namespace agentd::testing {
 
 // Answers as it is told to, and remembers what it was asked.
 struct ScriptedWays final : WaysIn {
-  aio::Task<Answer> ask(wire::SandboxName sandbox, std::optional<std::string> token) override {
+  aio::Task<Answer> ask(wire::SandboxName sandbox, std::optional<std::string> token,
+                        std::optional<RunOfWay> failed) override {
     ++asked;
     last_sandbox = std::move(sandbox);
     last_token = std::move(token);
+    last_failed = std::move(failed);
     while (holds_back) co_await aio::sleep_for(base::Milliseconds(5));
     co_return answer();
   }
@@ -29,6 +31,7 @@ struct ScriptedWays final : WaysIn {
   int asked = 0;
   wire::SandboxName last_sandbox;
   std::optional<std::string> last_token;
+  std::optional<RunOfWay> last_failed;
 };
 
 struct ToldDirectory final : Directory {

@@ -24,13 +24,16 @@ class AttachClient final : public WaysIn {
   AttachClient(aio::Executor executor, std::unique_ptr<Line> line,
                AttachClientSettings settings = {});
 
-  aio::Task<Answer> ask(wire::SandboxName sandbox, std::optional<std::string> token) override;
+  aio::Task<Answer> ask(wire::SandboxName sandbox, std::optional<std::string> token,
+                        std::optional<RunOfWay> failed) override;
 
  private:
-  using Key = std::tuple<std::string, std::string, std::optional<std::string>>;
+  using Key =
+      std::tuple<std::string, std::string, std::optional<std::string>, std::optional<RunOfWay>>;
 
   aio::Task<Answer> put(Key key);
-  aio::Task<Answer> converse(wire::SandboxName sandbox, std::optional<std::string> token);
+  aio::Task<Answer> converse(wire::SandboxName sandbox, std::optional<std::string> token,
+                             std::optional<RunOfWay> failed);
 
   const std::unique_ptr<Line> line_;
   const AttachClientSettings settings_;

@@ -137,8 +137,8 @@ std::string told(const Answer& answer) {
 
 aio::Task<> ask_at_a_socket(SocketSite& site) {
   const auto client = site.client();
-  EXPECT_EQ(told(co_await client->ask(kBox, std::nullopt)), "the way to u1");
-  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n")), "the way to u1");
+  EXPECT_EQ(told(co_await client->ask(kBox, std::nullopt, {})), "the way to u1");
+  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n", {})), "the way to u1");
 }
 TEST(AttachClient, AsksAtASocket) { tell(ask_at_a_socket); }
 
@@ -146,7 +146,7 @@ aio::Task<> nobody_at_the_socket(SocketSite& site) {
   const auto client = site.client();
   site.server.reset();
   site.listener.reset();
-  const Answer answer = co_await client->ask(kBox, std::nullopt);
+  const Answer answer = co_await client->ask(kBox, std::nullopt, {});
   const auto* refusal = std::get_if<NoWay>(&answer);
   if (!refusal) co_return ADD_FAILURE() << "nobody was there to answer";
   EXPECT_EQ(refusal->why, wire::NoEntry::kUnavailable);
@@ -157,9 +157,9 @@ TEST(AttachClient, TakesAnAbsentServiceForSilence) { tell(nobody_at_the_socket);
 
 aio::Task<> ask_over_https(SecureSite& site) {
   const auto client = site.client("/sandfleet/");
-  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n")), "the way to u1");
+  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n", {})), "the way to u1");
   EXPECT_EQ(site.service.last_path(), "/sandfleet/v1/attach");
-  const Answer refused = co_await client->ask(kBox, "other");
+  const Answer refused = co_await client->ask(kBox, "other", {});
   EXPECT_EQ(std::get<NoWay>(refused).why, wire::NoEntry::kDenied);
   EXPECT_EQ(told(refused), "who are you");
 }
@@ -168,29 +168,29 @@ TEST(AttachClient, AsksOverHttpsWithTheTokenOfTheHarness) { tell(ask_over_https)
 aio::Task<> authorities_that_change(SecureSite& site) {
   const auto client = site.client();
   site.believe(SecureSite::make_authority().certificate);
-  const Answer stranger = co_await client->ask(kBox, "t0k3n");
+  const Answer stranger = co_await client->ask(kBox, "t0k3n", {});
   EXPECT_EQ(std::get<NoWay>(stranger).why, wire::NoEntry::kUnavailable);
   EXPECT_THAT(told(stranger), HasSubstr("certificate verify failed"));
   EXPECT_EQ(site.service.asked(), 0) << "the token is shown to no stranger";
   site.believe(site.authority.certificate);
-  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n")), "the way to u1");
+  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n", {})), "the way to u1");
   site.believe("half a fi");
-  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n")), "the way to u1") << "as it was before";
+  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n", {})), "the way to u1") << "as it was before";
   std::filesystem::remove(site.authorities);
-  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n")), "the way to u1") << "as it was before";
+  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n", {})), "the way to u1") << "as it was before";
 }
 TEST(AttachClient, BelievesWhomItsFileOfAuthoritiesNames) { tell(authorities_that_change); }
 
 aio::Task<> no_authorities(SecureSite& site) {
   const auto client = site.client();
   std::filesystem::remove(site.authorities);
-  EXPECT_THAT(told(co_await client->ask(kBox, "t0k3n")), HasSubstr("ca.crt"));
+  EXPECT_THAT(told(co_await client->ask(kBox, "t0k3n", {})), HasSubstr("ca.crt"));
 }
 TEST(AttachClient, NamesAFileOfAuthoritiesThatIsNotThere) { tell(no_authorities); }
 
 aio::Task<> keep(AttachClient& client, wire::SandboxName sandbox, std::string token,
                  std::vector<std::string>& answers) {
-  answers.push_back(told(co_await client.ask(std::move(sandbox), std::move(token))));
+  answers.push_back(told(co_await client.ask(std::move(sandbox), std::move(token), {})));
 }
 
 aio::Task<bool> until_asked(Service& service, std::size_t times) {
@@ -214,7 +214,7 @@ aio::Task<> many_who_ask_the_same(SocketSite& site) {
   co_await group.wait();
   EXPECT_EQ(answers, std::vector<std::string>(11, "the way to u1"));
   EXPECT_EQ(site.service.asked(), 3);
-  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n")), "the way to u1");
+  EXPECT_EQ(told(co_await client->ask(kBox, "t0k3n", {})), "the way to u1");
   EXPECT_EQ(site.service.asked(), 4) << "nothing is remembered";
 }
 TEST(AttachClient, PutsOneQuestionForAllWhoAskTheSame) { tell(many_who_ask_the_same); }
@@ -227,19 +227,19 @@ aio::Task<> too_many_questions(SocketSite& site) {
   group.spawn(keep(*client, kBox, "a", answers));
   group.spawn(keep(*client, kBox, "b", answers));
   EXPECT_TRUE(co_await aio::within(until_asked(site.service, 2), kPatience));
-  const Answer third = co_await client->ask(kBox, "c");
+  const Answer third = co_await client->ask(kBox, "c", {});
   EXPECT_THAT(told(third), HasSubstr("too many questions"));
   EXPECT_EQ(std::get<NoWay>(third).retry_after, 1s);
   site.service.hold(false);
   co_await group.wait();
-  EXPECT_EQ(told(co_await client->ask(kBox, "c")), "the way to u1");
+  EXPECT_EQ(told(co_await client->ask(kBox, "c", {})), "the way to u1");
 }
 TEST(AttachClient, HasSoManyQuestionsUnderWay) { tell(too_many_questions); }
 
 aio::Task<> a_service_that_hangs(SocketSite& site) {
   const auto client = site.client({.patience = 50ms});
   site.service.hold(true);
-  const Answer answer = co_await client->ask(kBox, std::nullopt);
+  const Answer answer = co_await client->ask(kBox, std::nullopt, {});
   EXPECT_EQ(std::get<NoWay>(answer).why, wire::NoEntry::kUnavailable);
   site.service.hold(false);
 }
@@ -247,7 +247,7 @@ TEST(AttachClient, WaitsForAnAnswerSoLong) { tell(a_service_that_hangs); }
 
 aio::Task<> what_is_no_token(SocketSite& site) {
   const auto client = site.client();
-  const Answer answer = co_await client->ask(kBox, "t0k3n\r\nX-Other: 1");
+  const Answer answer = co_await client->ask(kBox, "t0k3n\r\nX-Other: 1", {});
   EXPECT_EQ(std::get<NoWay>(answer).why, wire::NoEntry::kDenied);
   EXPECT_THAT(told(answer), Not(HasSubstr("t0k3n")));
   EXPECT_EQ(site.service.asked(), 0);
@@ -260,7 +260,7 @@ aio::Task<> too_long_an_answer(SocketSite& site) {
     return net::ServedAnswer{200, std::string(1u << 20, ' ')};
   });
   const auto client = site.client();
-  EXPECT_THAT(told(co_await client->ask(kBox, std::nullopt)), HasSubstr("too large"));
+  EXPECT_THAT(told(co_await client->ask(kBox, std::nullopt, {})), HasSubstr("too large"));
 }
 TEST(AttachClient, ReadsNoAnswerWithoutEnd) { tell(too_long_an_answer); }
 

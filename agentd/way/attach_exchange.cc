@@ -79,13 +79,16 @@ bool is_token(std::string_view text) {
 }
 
 aio::HttpRequest attach_request(const wire::SandboxName& sandbox,
-                                const std::optional<std::string>& token, const std::string& host,
+                                const std::optional<std::string>& token,
+                                const std::optional<RunOfWay>& failed, const std::string& host,
                                 const std::string& prefix) {
-  aio::HttpRequest request{
-      .method = "POST",
-      .target = prefix + wire::kAttachPath,
-      .fields = {{"Host", host}, {"Content-Type", "application/json"}},
-      .body = base::to_text(Json{{"namespace", sandbox.space}, {"name", sandbox.name}})};
+  Json asked{{"namespace", sandbox.space}, {"name", sandbox.name}};
+  if (failed)
+    asked["failed"] = {{"uid", failed->uid}, {"epoch", failed->epoch}, {"run", failed->run}};
+  aio::HttpRequest request{.method = "POST",
+                           .target = prefix + wire::kAttachPath,
+                           .fields = {{"Host", host}, {"Content-Type", "application/json"}},
+                           .body = base::to_text(asked)};
   if (token) request.fields.emplace_back("Authorization", "Bearer " + *token);
   return request;
 }

@@ -14,7 +14,8 @@ bool is_token(std::string_view text);
 
 // `host` for the field Host, `prefix` what stands before the service's own path.
 aio::HttpRequest attach_request(const wire::SandboxName& sandbox,
-                                const std::optional<std::string>& token, const std::string& host,
+                                const std::optional<std::string>& token,
+                                const std::optional<RunOfWay>& failed, const std::string& host,
                                 const std::string& prefix);
 
 // What the service says, word by word, or kUnavailable where it is not the service that speaks: a

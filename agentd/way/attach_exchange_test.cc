@@ -125,14 +125,22 @@ TEST(AttachAnswer, HasNoLongAndNoManyLinedMessage) {
 }
 
 TEST(AttachRequest, ShowsTheHarnesssTokenWhereThereIsOne) {
-  const auto request = attach_request(kBox, "t0k3n", "attach.svc:8443", "/prefix");
+  const auto request = attach_request(kBox, "t0k3n", {}, "attach.svc:8443", "/prefix");
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.target, "/prefix/v1/attach");
   EXPECT_EQ(Json::parse(request.body), (Json{{"namespace", "team-a"}, {"name", "box"}}));
   EXPECT_THAT(request.fields, testing::Contains(testing::Pair("Host", "attach.svc:8443")));
   EXPECT_THAT(request.fields, testing::Contains(testing::Pair("Authorization", "Bearer t0k3n")));
-  for (const auto& [name, value] : attach_request(kBox, {}, "attach", "").fields)
+  for (const auto& [name, value] : attach_request(kBox, {}, {}, "attach", "").fields)
     EXPECT_NE(name, "Authorization");
+}
+
+TEST(AttachRequest, TellsWhichWayDidNotWork) {
+  const auto request = attach_request(kBox, {}, RunOfWay{"u1", 2, 4}, "attach", "");
+  EXPECT_EQ(Json::parse(request.body),
+            (Json{{"namespace", "team-a"},
+                  {"name", "box"},
+                  {"failed", {{"uid", "u1"}, {"epoch", 2}, {"run", 4}}}}));
 }
 
 TEST(AttachRequest, KnowsWhatCanBeAToken) {

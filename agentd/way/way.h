@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,14 @@ struct Way {
   base::WallTime expires = {};                                    // The token.
 };
 
+// Which run it leads into.
+struct RunOfWay {
+  std::string uid;
+  std::int64_t epoch = 0, run = 0;
+  auto operator<=>(const RunOfWay&) const = default;
+};
+inline RunOfWay run_of(const Way& way) { return {way.uid, way.epoch, way.run}; }
+
 struct NoWay {
   wire::NoEntry why = wire::NoEntry::kUnavailable;
   std::string message;  // For people; never a secret.
@@ -40,8 +49,10 @@ class WaysIn {
   virtual ~WaysIn() = default;
   // Within a bounded time. `token` is the harness's own, for the service to judge; none where
   // whoever may reach agentd may attach. It wakes a sandbox that idles, where the sandbox's owner
-  // wants that, so it is asked for those only who have something to do there.
-  virtual aio::Task<Answer> ask(wire::SandboxName sandbox, std::optional<std::string> token) = 0;
+  // wants that, so it is asked for those only who have something to do there. `failed`: where the
+  // way led that it gave last, if nobody was met there, for the controller to see to it.
+  virtual aio::Task<Answer> ask(wire::SandboxName sandbox, std::optional<std::string> token,
+                                std::optional<RunOfWay> failed) = 0;
 };
 
 }  // namespace agentd
