@@ -244,6 +244,17 @@ def test_what_is_detached_stays_until_it_is_ended():
         assert code == 0 and b"ended: Killed(SIGTERM)" in out, (out, err)
 
 
+def test_an_executor_killed_from_inside_is_back_for_who_waits_for_it():
+    """The controller looks by itself every four minutes at the soonest; it hears from agentd that the way in leads nowhere."""
+    with typed() as person:
+        code, _, err = person.run("exec", "--", "sh", "-c", "kill -9 -1")
+        assert code != 0 and err, (code, err)
+        story = person.controller.story()
+        assert "ExecutorGone" in (person.controller.state / "events.log").read_text(), (code, err, story)
+        code, out, err = person.run("exec", "--", "echo", "here again")
+        assert (code, out) == (0, b"here again\n"), (code, out, err, story)
+
+
 def test_a_paused_sandbox_is_not_waited_for():
     with typed() as person:
         person.controller.cli("pause", "box", "--wait")
