@@ -19,6 +19,11 @@ Answer only_into(const std::optional<std::string>& uid, const wire::SandboxName&
                "Sandbox " + to_text(sandbox) + " was deleted, and another has its name"};
 }
 
+bool is_denied(const Answer& answer) {
+  const auto* none = std::get_if<NoWay>(&answer);
+  return none && none->why == wire::NoEntry::kDenied;
+}
+
 }  // namespace
 
 Access::Access(const CarrierParts& parts, std::optional<std::string> door)
@@ -41,22 +46,30 @@ std::int64_t Access::expires_ms() const {
   return std::max<std::int64_t>((*end - parts_.clock.wall()).count(), 1);
 }
 
+aio::Task<Answer> Access::put_question(std::optional<RunOfWay> failed) {
+  Answer answer =
+      only_into(uid_, sandbox_, co_await parts_.ways.ask(sandbox_, token_, std::move(failed)));
+  const auto* none = std::get_if<NoWay>(&answer);
+  parts_.counts.asked(none ? to_word(none->why) : "Way");
+  co_return answer;
+}
+
+// A no to the credential of before says nothing of the one that came meanwhile. Who goes on
+// bringing others is told so when the next is refused, too.
 aio::Task<std::variant<NoWay, Given>> Access::ask() {
   std::optional<RunOfWay> failed;
   if (std::exchange(failed_, false) && way_) failed = run_of(*way_);
-  for (;;) {
-    const std::optional<std::string> shown = token_;
-    Answer answer = only_into(uid_, sandbox_, co_await parts_.ways.ask(sandbox_, shown, failed));
-    auto* none = std::get_if<NoWay>(&answer);
-    parts_.counts.asked(none ? to_word(none->why) : "Way");
-    // A no to the credential of before says nothing of the one that came meanwhile.
-    if (none && token_ != shown) continue;
-    if (none) co_return std::move(*none);
-    Way& way = std::get<Way>(answer);
-    const Given given{way_ && run_of(*way_) == run_of(way)};
-    hold(std::move(way));
-    co_return given;
+  const std::optional<std::string> shown = token_;
+  Answer answer = co_await put_question(failed);
+  if (is_denied(answer) && token_ != shown) {
+    answer_due_ |= std::exchange(brought_, false);
+    answer = co_await put_question(failed);
   }
+  if (auto* none = std::get_if<NoWay>(&answer)) co_return std::move(*none);
+  Way& way = std::get<Way>(answer);
+  const Given given{way_ && run_of(*way_) == run_of(way)};
+  hold(std::move(way));
+  co_return given;
 }
 
 bool Access::holds() const { return way_ && way_->expires > parts_.clock.wall(); }

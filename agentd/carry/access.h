@@ -51,6 +51,7 @@ class Access {
   bool take_answer_due() { return std::exchange(answer_due_, false); }
 
  private:
+  aio::Task<Answer> put_question(std::optional<RunOfWay> failed);
   void hold(Way way);
   base::Moment now() const { return parts_.clock.now(); }
 

@@ -943,6 +943,33 @@ aio::Task<> bring_a_token_that_is_no_good(Site& site) {
 }
 TEST(Carriers, RefuseANextTokenThatIsNoGood) { aio::testing::tell(bring_a_token_that_is_no_good); }
 
+// The next credential is there before the answer to each question.
+aio::Task<> renew_again_and_again(Site& site) {
+  Harness& harness = site.harness();
+  site.link(harness, "the first");
+  EXPECT_TRUE(co_await Harness::heard<wire::Welcomed>(harness));
+  site.ways.answer = [&] {
+    site.ways.holds_back = true;
+    return NoWay{wire::NoEntry::kDenied, "may not"};
+  };
+  site.ways.holds_back = true;
+  const int asked = site.ways.asked;
+  for (const int questions : {1, 2}) {
+    EXPECT_TRUE(co_await eventually([&] { return site.ways.asked == asked + questions; }));
+    harness.session.renew(std::optional("token " + std::to_string(questions)));
+    ask(harness, echo("behind the next token"));
+    EXPECT_TRUE(
+        co_await Harness::heard<wire::Answered>(harness, static_cast<std::size_t>(questions)));
+    site.ways.holds_back = false;
+  }
+  EXPECT_TRUE(co_await Harness::heard<wire::Closed>(harness));
+  EXPECT_EQ(harness.left() + ": " + message(harness), "denied: may not");
+}
+TEST(Carriers, TellWhoBringsTokenUponTokenThatTheyAreRefused) {
+  Site site({}, {.ask_every = 50ms, .ask_after_silence = 20ms, .look = 20ms});
+  aio::testing::run(site.loop, renew_again_and_again(site));
+}
+
 aio::Task<> lose_the_link_before_the_answer(Site& site) {
   Harness& harness = site.harness();
   site.link(harness, "the first");
