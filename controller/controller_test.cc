@@ -8,6 +8,7 @@
 
 #include "controller/metrics.h"
 #include "libs/api/reasons.h"
+#include "libs/base/testing/fake_clock.h"
 #include "libs/base/testing/temporary_folder.h"
 #include "libs/e2b/testing/fake_cloud.h"
 #include "libs/manifests/file_store.h"
@@ -241,20 +242,23 @@ TEST_F(ControllerTest, TellsWhichStepOfAPreparationIsSlowWhileItIs) {
   EXPECT_EQ(told, 1);
 }
 
-TEST_F(ControllerTest, AsksAtOnceWhomNobodyGetsTo) {
+TEST(NewsOfFailedWays, MakeAnExecutorDueAtOnceForWhoActsForIt) {
+  base::FakeClock clock;
+  Memories memories;
+  kube::Queue queue(clock);
   api::Sandbox sandbox;
   sandbox.metadata.key = {"default", "box"};
   sandbox.metadata.uid = "u1";
-  const auto failed = news_of_failed_ways(memories_, queue_, clock_);
+  const auto failed = news_of_failed_ways(memories, queue, clock);
   failed(sandbox);
-  EXPECT_EQ(memories_.size(), 0u) << "another acts for it";
-  EXPECT_FALSE(queue_.try_next());
-  memories_.update("u1", [&](Memory& memory) {
-    memory.executor = {.kind = ExecutorView::Kind::kAnswering, .ask_at = clock_.now() + 300s};
+  EXPECT_EQ(memories.size(), 0u) << "another acts for it";
+  EXPECT_FALSE(queue.try_next());
+  memories.update("u1", [&](Memory& memory) {
+    memory.executor = {.kind = ExecutorView::Kind::kAnswering, .ask_at = clock.now() + 300s};
   });
   failed(sandbox);
-  EXPECT_EQ(memories_.recall("u1").executor.ask_at, clock_.now());
-  EXPECT_EQ(queue_.try_next(), sandbox.metadata.key);
+  EXPECT_EQ(memories.recall("u1").executor.ask_at, clock.now());
+  EXPECT_EQ(queue.try_next(), sandbox.metadata.key);
 }
 
 TEST_F(ControllerTest, GoesFromStepToStepInOneTurn) {
