@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "libs/base/clock.h"
+#include "libs/wire/carried_time.h"
 
 namespace wire {
 
@@ -12,21 +13,19 @@ namespace wire {
 class IssuingTime {
  public:
   explicit IssuingTime(const base::Clock& clock)
-      : clock_(clock), latest_(clock.wall()), at_(clock.now()) {}
+      : clock_(clock), latest_{clock.wall(), clock.now()} {}
 
   base::WallTime now() const {
     std::lock_guard lock(mutex_);
     const base::Moment moment = clock_.now();
-    latest_ = std::max(clock_.wall(), latest_ + (moment - at_));
-    at_ = moment;
-    return latest_;
+    latest_ = {std::max(clock_.wall(), latest_.at(moment)), moment};
+    return latest_.known;
   }
 
  private:
   const base::Clock& clock_;
   mutable std::mutex mutex_;
-  mutable base::WallTime latest_;
-  mutable base::Moment at_;
+  mutable CarriedTime latest_;
 };
 
 }  // namespace wire

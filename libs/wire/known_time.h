@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libs/base/clock.h"
+#include "libs/wire/carried_time.h"
 
 namespace wire {
 
@@ -17,33 +18,25 @@ inline constexpr base::Milliseconds kClockSlack = std::chrono::minutes(5);
 class KnownTime {
  public:
   explicit KnownTime(const base::Clock& clock)
-      : clock_(clock), told_(clock.wall()), at_(clock.now()), birth_(told_), born_at_(at_) {}
+      : clock_(clock), told_{clock.wall(), clock.now()}, birth_(told_) {}
 
   base::WallTime now() const {
     const base::Moment moment = clock_.now();
-    const base::WallTime told = told_ + (moment - at_);
-    const base::WallTime heard = std::max(clock_.wall(), birth_ + (moment - born_at_));
+    const base::WallTime told = told_.at(moment);
+    const base::WallTime heard = std::max(clock_.wall(), birth_.at(moment));
     return std::clamp(heard, told, told + kClockSlack);
   }
   // The birth of a valid token.
   void learn(base::WallTime birth) {
     const base::Moment moment = clock_.now();
-    if (birth <= birth_ + (moment - born_at_)) return;
-    birth_ = birth;
-    born_at_ = moment;
+    if (birth > birth_.at(moment)) birth_ = {birth, moment};
   }
   // By the controller, which is believed whatever it says.
-  void tell(base::WallTime now) {
-    told_ = birth_ = now;
-    at_ = born_at_ = clock_.now();
-  }
+  void tell(base::WallTime now) { told_ = birth_ = {now, clock_.now()}; }
 
  private:
   const base::Clock& clock_;
-  base::WallTime told_;
-  base::Moment at_;
-  base::WallTime birth_;
-  base::Moment born_at_;
+  CarriedTime told_, birth_;
 };
 
 }  // namespace wire
