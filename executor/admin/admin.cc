@@ -55,16 +55,16 @@ void Admin::adopt_marker() {
   }
 }
 
-std::optional<Admin::Answer> Admin::refusal_of(const aio::HttpHead& head) {
+std::optional<Admin::Refusal> Admin::refusal_of(const aio::HttpHead& head) {
   const auto token = bearer_token(head);
-  if (!token) return Answer{401, error_body("an admin token is needed")};
+  if (!token) return Refusal{error_body("an admin token is needed")};
   const auto claims = wire::verify_signed(*token, wire::TokenKind::kAdmin, secrets_.admin_key);
-  if (!claims) return Answer{401, error_body(claims.error().message)};
+  if (!claims) return Refusal{error_body(claims.error().message)};
   // The key is this world's alone; a token that says otherwise was made by mistake.
   if (claims->uid != secrets_.uid || claims->epoch != secrets_.epoch)
-    return Answer{401, error_body("token refused: it is for another executor")};
+    return Refusal{error_body("token refused: it is for another executor")};
   const base::WallTime now = time_.now();
-  if (wire::has_expired(*claims, now)) return Answer{401, wire::expired_body(now)};
+  if (wire::has_expired(*claims, now)) return Refusal{wire::expired_body(now), true};
   time_.learn(claims->issued);
   return std::nullopt;
 }
@@ -73,16 +73,14 @@ aio::Task<> Admin::serve(std::shared_ptr<aio::HttpExchange> exchange) {
   const aio::HttpHead& head = exchange->head();
   Answer answered;
   aio::HttpFields fields = {{"Content-Type", "application/json"}};
-  auto refusal = refusal_of(head);
-  // One that has ended is ours all the same.
-  const bool is_ours = !refusal || wire::time_of_day_from_json(refusal->body);
-  if (!is_ours) {
-    answered = *std::move(refusal);
+  const auto refusal = refusal_of(head);
+  if (refusal && !refusal->of_our_own) {
+    answered = {401, refusal->body};
   } else if (const auto body = co_await exchange->read_all(kBodyBytesMax); !body) {
     answered = {400, error_body(body.error().message)};
   } else {
-    answered = refusal ? *std::move(refusal) : answer(head.method, head.path(), *body);
-    if (answered.status == 200 || answered.status == 401)
+    answered = refusal ? Answer{401, refusal->body} : answer(head.method, head.path(), *body);
+    if (refusal || answered.status == 200)
       if (auto proof = prove(head, *body, base::to_text(answered.body)))
         fields.emplace_back(wire::kProofField, *std::move(proof));
   }

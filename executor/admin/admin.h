@@ -55,8 +55,12 @@ class Admin {
     int status = 200;
     base::Json body;
   };
+  struct Refusal {
+    base::Json body;
+    bool of_our_own = false;  // A token that was ours has ended: that is proven like any answer.
+  };
   // Nothing: it is admitted.
-  std::optional<Answer> refusal_of(const aio::HttpHead& head);
+  std::optional<Refusal> refusal_of(const aio::HttpHead& head);
   // Nothing where no proof is asked for.
   std::optional<std::string> prove(const aio::HttpHead& head, const std::string& body,
                                    const std::string& answer) const;
