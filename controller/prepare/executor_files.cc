@@ -10,6 +10,7 @@
 #include "libs/base/crypto.h"
 #include "libs/base/files.h"
 #include "libs/base/log.h"
+#include "libs/base/strings.h"
 
 namespace controller {
 namespace {
@@ -88,10 +89,10 @@ base::Result<const ExecutorFile*> choose(const ExecutorFiles& executors, std::st
   if (machine.empty()) return &executors.front();
   if (const auto* same = find(executors, machine)) return same;
   if (const auto* unknown = find(executors, "")) return unknown;
-  std::string at_hand;
-  for (const auto& each : executors) at_hand += (at_hand.empty() ? "" : " or ") + each.machine;
+  std::vector<std::string> at_hand;
+  for (const auto& each : executors) at_hand.push_back(each.machine);
   return base::error(base::ErrorCode::kInvalid, "this sandbox's processor is ", machine,
-                     ", and the executor at hand is for ", at_hand,
+                     ", and the executor at hand is for ", base::join(at_hand, " or "),
                      "; give one for it with --executor");
 }
 

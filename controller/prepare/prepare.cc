@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "controller/prepare/scripts.h"
 #include "libs/base/crypto.h"
@@ -175,9 +176,9 @@ class Preparation {
 
   // Of those at hand: what runs there is for its processor.
   std::string digests() const {
-    std::string all;
-    for (const auto& each : executors_) all += (all.empty() ? "" : " ") + each.sha256_hex;
-    return all;
+    std::vector<std::string> all;
+    for (const auto& each : executors_) all.push_back(each.sha256_hex);
+    return base::join(all, " ");
   }
 
   base::Result<base::Done> hand_over(envd::Started& process) {
