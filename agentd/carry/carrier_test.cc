@@ -412,6 +412,13 @@ TEST(Carriers, AskForAPausedSandboxWhenTheHarnessWantsSomething) {
   aio::testing::tell(want_something_while_paused);
 }
 
+// The watch tells, and whoever asks is given the way.
+void run_again(Site& site) {
+  site.ways.answer = [&] { return site.executor.way(); };
+  site.executor.resumed({"uid-1", 3, 4, 8});
+  site.directory.tell(Standing::kRunning);
+}
+
 // The harness has asked, and the executor, which has read it, has not answered.
 aio::Task<> ask_in_vain(Site& site, Harness& harness, wire::Call call) {
   const int before = site.executor.silent;
@@ -537,9 +544,7 @@ aio::Task<> want_nothing_while_paused(Site& site, wire::Message message) {
   co_await get_in_before_it_pauses(site, raw);
   site.ways.answer = still_paused;
   co_await say_and_be_heard(raw, std::move(message));
-  site.ways.answer = [&] { return site.executor.way(); };
-  site.executor.resumed({"uid-1", 3, 4, 8});
-  site.directory.tell(Standing::kRunning);
+  run_again(site);
   EXPECT_TRUE(co_await welcomed_again(raw));
   EXPECT_EQ(site.ways.asked, 2) << "only once it was seen to run";
 }
@@ -562,9 +567,7 @@ aio::Task<> move_bytes_in_vain(Site& site) {
   EXPECT_TRUE(co_await eventually([&] { return site.ways.asked == 2; }));
   for (int i = 0; i < 10; ++i)
     co_await say_and_be_heard(raw, wire::Data{.stream = 1, .offset = 3, .payload = "two"});
-  site.ways.answer = [&] { return site.executor.way(); };
-  site.executor.resumed({"uid-1", 3, 4, 8});
-  site.directory.tell(Standing::kRunning);
+  run_again(site);
   EXPECT_TRUE(co_await welcomed_again(raw));
   EXPECT_EQ(site.ways.asked, 3);
 }
@@ -606,9 +609,7 @@ aio::Task<> be_woken(Site& site) {
   site.ways.answer = [] { return NoWay{wire::NoEntry::kNotReady, "it is being woken", 60s}; };
   ask(harness, echo("wake up"));
   EXPECT_TRUE(co_await eventually([&] { return site.ways.asked == 2; }));
-  site.ways.answer = [&] { return site.executor.way(); };
-  site.executor.resumed({"uid-1", 3, 4, 8});
-  site.directory.tell(Standing::kRunning);
+  run_again(site);
   EXPECT_TRUE(co_await Harness::heard<wire::Answered>(harness));
   EXPECT_EQ(site.ways.asked, 3);
 }
