@@ -90,8 +90,8 @@ void carry_out(Birth& birth) {
   wanted.stack = reinterpret_cast<std::uint64_t>(birth.stack.data());
   wanted.stack_size = birth.stack.size();
   clone_with_stack(wanted, birth);
-  ::sem_post(
-      &birth.known);  // There is none, or it was killed before it could say that it is there.
+  // There is none, or it was killed before it could say that it is there.
+  ::sem_post(&birth.known);
 }
 
 }  // namespace
