@@ -5,6 +5,7 @@
 
 #include "libs/base/log.h"
 #include "libs/wire/expiry.h"
+#include "libs/wire/token.h"
 
 namespace controller {
 namespace {

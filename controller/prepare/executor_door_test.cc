@@ -8,6 +8,7 @@
 #include "controller/prepare/testing/proven.h"
 #include "libs/net/testing/fake_transport.h"
 #include "libs/wire/expiry.h"
+#include "libs/wire/token.h"
 
 namespace controller {
 namespace {

@@ -1,25 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
+#include "libs/base/clock.h"
 #include "libs/base/json.h"
 #include "libs/base/result.h"
-#include "libs/wire/known_time.h"
-#include "libs/wire/token.h"
 
 // The ends of tokens, where the clocks of fleet and sandbox differ. An executor that was shown an
 // admin token of ours which has ended by its time says so, with what time it is, and proves that;
 // the controller then tells it the time, by a token that is good by that of the executor.
 //   401 {"error":…, "nowMs":…}      POST /v1/time {"nowMs":…} -> 200 Health
 namespace wire {
-
-// Signed by that key, whether it has ended or not. kDenied: as verify().
-base::Result<Claims> verify_signed(std::string_view token, TokenKind kind, std::string_view key);
-// By more than the slack.
-inline bool has_expired(const Claims& claims, base::WallTime now) {
-  return claims.expires + kClockSlack < now;
-}
 
 struct TimeOfDay {
   std::int64_t now_ms = 0;  // Unix milliseconds.

@@ -23,10 +23,9 @@ base::Result<SplitToken> split_token(std::string_view token);
 
 // The same from the shown part, for whoever has the key.
 std::string secret_of(std::string_view claims, std::string_view key);
-// As wire::verify of the token whose shown part this is; that the peer has the rest is still to be
+// As verify_signed of the token whose shown part this is; that the peer has the rest is still to be
 // proven.
-base::Result<Claims> verify_claims(std::string_view claims, TokenKind kind, std::string_view key,
-                                   base::WallTime now);
+base::Result<Claims> verify_claims(std::string_view claims, TokenKind kind, std::string_view key);
 
 // Both fresh and random, of 32 lower-case hexadecimal digits (new_nonce in proof.h).
 struct Nonces {

@@ -4,7 +4,6 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/json.h"
-#include "libs/wire/expiry.h"
 #include "libs/wire/words.h"
 
 namespace wire {
@@ -103,9 +102,9 @@ base::Result<Claims> verify_signed(std::string_view token, TokenKind kind, std::
 }
 
 base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
-                            base::WallTime now, base::Milliseconds slack) {
+                            base::WallTime now) {
   TRY(auto claims, verify_signed(token, kind, key));
-  if (claims.expires + slack < now) return denied("expired");
+  if (has_expired(claims, now)) return denied("expired");
   return claims;
 }
 

@@ -8,6 +8,7 @@
 
 #include "libs/base/clock.h"
 #include "libs/base/result.h"
+#include "libs/wire/known_time.h"
 
 // Tokens that open an executor. Nothing about them is stored: whoever holds the fleet key can make
 // the keys of any (uid, epoch), and those keys make and check tokens.
@@ -43,10 +44,15 @@ struct Claims {
 
 // "sf1." + base64url(JSON claims) + "." + base64url(HMAC-SHA256(key, the two parts before)).
 std::string sign(const Claims& claims, std::string_view key);
-// kDenied with the reason: not a token, wrong signature, another kind, expired by more than
-// `slack`.
+// Whether it has ended or not. kDenied with the reason: not a token, wrong signature, another kind.
+base::Result<Claims> verify_signed(std::string_view token, TokenKind kind, std::string_view key);
+// By more than the slack.
+inline bool has_expired(const Claims& claims, base::WallTime now) {
+  return claims.expires + kClockSlack < now;
+}
+// Both. kDenied also when it has expired.
 base::Result<Claims> verify(std::string_view token, TokenKind kind, std::string_view key,
-                            base::WallTime now, base::Milliseconds slack = std::chrono::minutes(5));
+                            base::WallTime now);
 // What a token says of itself, which anybody may have written: good for finding the key to verify
 // it by, and for nothing else. kDenied: not a token.
 base::Result<Claims> unproven_claims(std::string_view token);

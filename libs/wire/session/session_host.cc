@@ -5,7 +5,6 @@
 
 #include "libs/base/crypto.h"
 #include "libs/base/strings.h"
-#include "libs/wire/expiry.h"
 #include "libs/wire/proof.h"
 
 namespace wire {
@@ -97,9 +96,7 @@ std::optional<Claims> SessionHost::judge(LinkId id, Link& link, const std::strin
     close(id, link, reason, why);
     return std::nullopt;
   };
-  // Whether it has ended is looked at last.
-  auto said =
-      verify_claims(claims, TokenKind::kAttach, settings_.attach_key, base::WallTime::min());
+  auto said = verify_claims(claims, TokenKind::kAttach, settings_.attach_key);
   if (!said) return refuse(CloseReason::kDenied, said.error().message);
   if (said->uid != identity_.uid || said->epoch != identity_.epoch)
     return refuse(CloseReason::kDenied, "token refused: it is for another executor");
