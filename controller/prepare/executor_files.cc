@@ -44,7 +44,7 @@ base::Result<base::Done> add(ExecutorFiles& executors, const std::filesystem::pa
 base::Result<ExecutorFiles> read_those_in(const std::filesystem::path& folder) {
   ExecutorFiles executors;
   const auto add_if_there = [&](const std::filesystem::path& path) -> base::Result<base::Done> {
-    const auto added = add(executors, path);
+    auto added = add(executors, path);
     if (!added && added.error().code == base::ErrorCode::kNotFound) return base::Done{};
     return added;
   };
